@@ -18,6 +18,11 @@ def _folded(byte: int) -> bytes:
     return b"[" + char.lower() + char.upper() + b"]" if char.isalpha() else re.escape(char)
 
 
+def byte_class(members: Iterable[int]) -> bytes:
+    """The inside of a character class that holds exactly these bytes."""
+    return b"".join(b"\\x%02x" % member for member in sorted(members))
+
+
 class _Node:
     """A trie node. Recursion over it is as deep as the longest marker, never as deep as the input."""
 
@@ -46,12 +51,12 @@ class Sentinels:
     so that a marker cut by the network is found as what it may become.
     """
 
-    __slots__ = ("_exact", "_loose", "_prefixes", "_whole", "leads", "literals", "pattern")
+    __slots__ = ("_prefixes", "_whole", "exact", "leads", "literals", "loose", "pattern", "seconds")
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
         exact, loose = tuple(sorted(set(literals))), tuple(sorted({literal.lower() for literal in folded}))
-        self._exact: Final = exact
-        self._loose: Final = loose
+        self.exact: Final = exact
+        self.loose: Final = loose
         root = _Node()
         for literal, fold in [*((word, False) for word in exact), *((word, True) for word in loose)]:
             node = root
@@ -62,6 +67,16 @@ class Sentinels:
         self.leads: Final = frozenset(byte for byte, _ in root.next) | frozenset(
             byte - 32 for byte, fold in root.next if fold and 97 <= byte <= 122
         )
+        # For each lead byte, the bytes that can follow it; empty where the lead byte alone is a marker.
+        seconds: dict[int, set[int]] = {}
+        for (byte, fold), node in root.next.items():
+            for lead in {byte, byte - 32} if fold and 97 <= byte <= 122 else {byte}:
+                found = seconds.setdefault(lead, set())
+                found.update(after for after, _ in node.next)
+                found.update(after - 32 for after, folds in node.next if folds and 97 <= after <= 122)
+        self.seconds: Final = {
+            lead: frozenset() if bytes([lead]) in exact else frozenset(found) for lead, found in seconds.items()
+        }
         self._whole = frozenset(exact) | frozenset(loose)
         self._prefixes = frozenset(literal[:size] for literal in self._whole for size in range(1, len(literal)))
         body = root.pattern()
@@ -100,7 +115,7 @@ class Sentinels:
         return word in self._prefixes or word.lower() in self._prefixes
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (sentinels, (self._exact, self._loose))
+        return (sentinels, (self.exact, self.loose))
 
     def __deepcopy__(self, memo: object) -> Sentinels:
         return self

@@ -1,0 +1,13 @@
+"""The body syntaxes by name. A new wire syntax is a new module here; a new model with a known one is a TOML file."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import json_arguments, json_call, loose_object, pairs, pformat, python_call, tags, text
+from .base import Body
+
+BODIES: Final[dict[str, Body]] = {
+    module.BODY.name: module.BODY
+    for module in (json_call, json_arguments, tags, pairs, python_call, pformat, loose_object, text)
+}

@@ -1,0 +1,49 @@
+# Nothing but Python >= 3.11 and make is assumed. `make demo` installs the runtime dependencies, the rest also the
+# development tools, both into .venv.
+PYTHON ?= python3
+SECONDS_EACH ?= 60
+BIN := .venv/bin
+
+.PHONY: demo test bench fuzz lint wheel clean
+
+demo: .venv/runtime
+	$(BIN)/streamscrub demo
+
+test: .venv/development
+	$(BIN)/python -m pytest -q
+
+bench: .venv/development
+	$(BIN)/python -m benchmarks
+
+fuzz: .venv/development
+	$(BIN)/python -m fuzz --seconds $(SECONDS_EACH)
+
+lint: .venv/development
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The wheel must work where no checkout is near: a clean environment, run from another folder.
+wheel: .venv/development
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist .
+	clean=$$(mktemp -d) && trap 'rm -rf "$$clean"' EXIT && wheel="$$PWD/$$(ls dist/*.whl)" && \
+	$(PYTHON) -m venv "$$clean/venv" && \
+	"$$clean/venv/bin/pip" install --quiet --disable-pip-version-check "$$wheel" && \
+	cd "$$clean" && "$$clean/venv/bin/streamscrub" check
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'streamscrub needs Python 3.11 or newer: make PYTHON=python3.12 ...' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/runtime: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/development: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch .venv/runtime $@
+
+clean:
+	rm -rf .venv dist build .mypy_cache .ruff_cache .hypothesis .pytest_cache .benchmarks .coverage

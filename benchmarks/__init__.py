@@ -1,0 +1,1 @@
+"""Speed and memory, every figure a ratio to a baseline loop timed in the same run."""

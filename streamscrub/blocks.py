@@ -1,0 +1,502 @@
+"""How a call block is read: its opener's attributes or header, one or more bodies, padding, closer.
+
+An *envelope* is what the grammar files say about an opener: its closers, the bodies that may follow it in a stated
+order, and for some the header that stands before the body. Bodies are read side by side; those that cannot go on drop
+out, and the first that is left at the end wins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from .attributes import read_attributes
+from .bodies.base import Body, Ending, Settings
+from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
+from .names import Offer
+from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader
+from .sentinels import CUT, Sentinels
+
+# A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
+NEST: Final = 3
+
+_NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" % MAX_NAME)
+_FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
+_FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
+_PADDING: Final = re.compile(rb"(?:[ \t\r\n,;\])}]|```+\w*|~~~+)*+")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A body as one grammar uses it."""
+
+    body: Body
+    grammar: str
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Envelope:
+    """An opener with all that may follow it, compiled from the grammar files.
+
+    ``inner`` are openers of other calls: behind this opener they make it a mere wrapper. ``separators`` are the
+    markers that may stand in a header. ``named`` are the bodies for an opener that carries the name itself.
+    """
+
+    name: str
+    around: Around
+    uses: tuple[Use, ...] = ()
+    named: tuple[Use, ...] = ()
+    headed: tuple[Use, ...] = ()
+    inner: Sentinels = NOTHING
+    separators: Sentinels = NOTHING
+    headers: tuple[tuple[str, ...], ...] = ()
+    attributes: bool = False
+    special: bool = False
+    closes: bool = True
+    chains: bool = False
+    fenced: bool = False  # a fence around the body belongs to the format
+    from_last: bool = False  # the last byte of the opener is the first of the body
+    demand: bool = False  # an offered name must be read before it counts as a call
+
+    def __deepcopy__(self, memo: object) -> Envelope:
+        return self
+
+
+@dataclass(slots=True)
+class Part:
+    """One body that was read: which syntax, where, what ended it, and the name from its header."""
+
+    use: Use
+    start: int
+    end: int
+    ending: Ending
+    name: str | None = None
+    model_id: str | None = None
+    fenced: bool = False
+
+
+_HEAD, _HEADER, _LEAD, _BODY, _TAIL, _CHAIN = range(6)
+
+
+@dataclass(slots=True)
+class _Try:
+    """One of the bodies that are read side by side."""
+
+    use: Use
+    reader: Reader
+    verdict: int = MORE
+
+
+@dataclass(slots=True)
+class BlockReader:
+    """Reads one block from behind its opener. The common part is ``reading.Reader``."""
+
+    envelope: Envelope
+    offer: Offer
+    at: int
+    evidence: bool = False
+    broken: bool = False
+    run: re.Pattern[bytes] | None = None
+    closed: bool = False  # the closer was there
+    implicit: bool = False  # ended by what follows, not by the end of the stream
+    empty: bool = True
+    parts: list[Part] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
+    began: bool = False  # something of a name was read
+    _phase: int = _HEAD
+    _from: int = 0  # where the present piece began
+    _alive: list[_Try] = field(default_factory=list)
+    _part: Part | None = None
+    _pieces: list[tuple[bytes, bytes]] = field(default_factory=list)  # header: (text, separator after it)
+    _fenced: bool = False
+
+    def __post_init__(self) -> None:
+        self._from = self.at
+        if not self.envelope.attributes:
+            self._phase = _LEAD
+
+    # -- the common part of readers
+
+    def shift(self, by: int) -> None:
+        self.at -= by
+        self._from -= by
+        for part in self.parts:
+            part.start -= by
+            part.end -= by
+        for one in self._alive:
+            one.reader.shift(by)
+        if self._part is not None:
+            self._part.start -= by
+
+    @property
+    def keep(self) -> int:
+        return min([self.at, *(one.reader.keep for one in self._alive)])
+
+    @property
+    def name(self) -> str | None:
+        """The first name, once it is whole."""
+        if self.parts:
+            return None
+        if self._part is not None and self._part.name is not None:
+            return self._part.name
+        for one in self._alive[:1]:
+            return getattr(one.reader, "name", None)
+        return None
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """Where the arguments of the first call stand: (start, end so far), or (-1, -1)."""
+        for one in self._alive[:1]:
+            return getattr(one.reader, "arguments", (-1, -1))
+        return (-1, -1)
+
+    @property
+    def grammar(self) -> str:
+        """The grammar that reads this block, as far as it is known."""
+        uses = [part.use for part in self.parts] + [one.use for one in self._alive]
+        return uses[0].grammar if uses else self.envelope.name
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        while True:
+            phase = self._phase
+            if phase == _BODY:
+                verdict = self._body(buf, end, final)
+            elif phase == _TAIL:
+                verdict = self._tail(buf, end, final)
+            elif phase == _LEAD:
+                verdict = self._lead(buf, end, final)
+            elif phase == _HEAD:
+                verdict = self._head(buf, end)
+            elif phase == _CHAIN:
+                verdict = self._chain(buf, end, final)
+            else:
+                verdict = self._header(buf, end, final)
+            if verdict >= 0:
+                return verdict
+
+    @property
+    def inner(self) -> Reader | None:
+        """The reader that runs inside this one."""
+        return self._alive[0].reader if len(self._alive) == 1 else None
+
+    def open_part(self, end: int) -> Part | None:
+        """What is being read when the stream ends, cut at ``end``."""
+        if self._phase == _HEADER and self._pieces:
+            named, model_id = self._match_header()
+            whole = len(self._pieces) > 1 or bool(self._pieces[0][0].strip())
+            return Part(self.envelope.headed[0], end, end, "cut", named if whole else None, model_id)
+        part = self._part
+        if part is None or not self._alive:
+            return None
+        part.use = self._alive[0].use
+        part.end = end
+        part.ending = "cut"
+        return part
+
+    # -- the phases; each returns a verdict, or -1 to go on
+
+    def _head(self, buf: bytearray, end: int) -> int:
+        verdict, i, found = read_attributes(buf, self.at, end)
+        if verdict != DONE:
+            return verdict
+        self.attributes = found
+        self.at = self._from = i
+        if "/" in found:
+            self.closed = True
+            return DONE
+        self._phase = _LEAD
+        return -1
+
+    def _lead(self, buf: bytearray, end: int, final: bool) -> int:
+        """From behind the opener to the first byte of a header or body."""
+        envelope = self.envelope
+        run = BLANK.match(buf, self.at, end)
+        i = run.end() if run is not None else self.at
+        if i - self.at > MAX_BLANKS:
+            return DEAD
+        if i == end:
+            return MORE
+        if buf[i] in envelope.around.leads or buf[i] in envelope.inner.leads:
+            separator = envelope.separators.at(buf, i, end, final)
+            for markers in (envelope.inner, envelope.around.close, envelope.around.outer):
+                size = markers.at(buf, i, end, final) if separator <= 0 else 0
+                if size == CUT or separator == CUT:
+                    return MORE
+                if size <= 0:
+                    continue
+                self.at = i
+                if markers is envelope.around.close:
+                    self.at = i + size
+                    self.closed = True
+                    return DONE
+                return NEST if markers is envelope.inner else DEAD
+        if buf[i] in b"`~":
+            fence = _FENCE.match(buf, i, end)
+            if fence is None:
+                if _FENCE_PREFIX.match(buf, i, end) is not None and end - i < MAX_HEADER:
+                    return MORE
+            else:
+                self._fenced = True
+                self.at = fence.end()
+                return -1
+        self._from = i
+        named = self.attributes.get("name")
+        if named is not None:
+            self._begin(envelope.named, i, named, None)
+        elif envelope.headers and buf[i] not in b"{[":
+            self._phase = _HEADER
+        else:
+            self._begin(envelope.uses, i, None, None)
+        return -1
+
+    def _header(self, buf: bytearray, end: int, final: bool) -> int:
+        """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""
+        envelope = self.envelope
+        while True:
+            name = _NAME.match(buf, self._from, end)
+            i = name.end() if name is not None else self._from
+            self.began = self.began or bool(name and name.group(1))
+            if i - self._from > MAX_HEADER:
+                return self._unheaded(i)
+            if i == end:
+                return MORE
+            size = envelope.separators.at(buf, i, end, final)
+            if size == CUT:
+                return MORE
+            if size > 0:
+                self._pieces.append((bytes(buf[self._from : i]), bytes(buf[i : i + size])))
+                self._from = self.at = i + size
+                self.evidence = True
+                continue
+            if buf[i] in b"{[" or (buf[i] in b"`~" and self._pieces):
+                text = bytes(buf[self._from : i])
+                if not (text.strip() or self._pieces):
+                    return self._unheaded(i)
+                self._pieces.append((text, b""))
+                named, model_id = self._match_header()
+                if buf[i] in b"`~":
+                    fence = _FENCE.match(buf, i, end)
+                    if fence is None:
+                        if _FENCE_PREFIX.match(buf, i, end) is not None and end - i < MAX_HEADER:
+                            self._pieces.pop()
+                            return MORE
+                    else:
+                        self._fenced = True
+                        i = fence.end()
+                        gap = BLANK.match(buf, i, end)
+                        i = gap.end() if gap is not None else i
+                self._begin(envelope.headed, i, named, model_id)
+                return -1
+            for markers in (envelope.around.close, envelope.around.outer):
+                size = markers.at(buf, i, end, final)
+                if size == CUT:
+                    return MORE
+                if size > 0:
+                    return self._header_ended(bytes(buf[self._from : i]), i, size, markers is envelope.around.close)
+            return self._unheaded(i)
+
+    def _header_ended(self, text: bytes, i: int, size: int, by_closer: bool) -> int:
+        """The header met a closer or another opener before any body."""
+        if not self._pieces and not text.strip():
+            self.at = i
+            return DEAD
+        if not self._pieces and by_closer:
+            # A name alone: nothing that the format wants next was there.
+            self.at = i
+            return DEAD
+        self._pieces.append((text, b""))
+        named, model_id = self._match_header()
+        ending: Ending = "closed" if by_closer else "cut"
+        whole = len(self._pieces) > 1
+        self.parts.append(Part(self.envelope.headed[0], i, i, ending, named if whole else None, model_id))
+        self.empty = False
+        self.evidence = True
+        self.at = i + size if by_closer else i
+        self.closed = by_closer
+        self.implicit = not by_closer
+        return DONE
+
+    def _unheaded(self, i: int) -> int:
+        """What stands here is no header."""
+        if self.evidence:
+            self._pieces.append((b"", b""))
+            named, model_id = self._match_header()
+            self._begin(self.envelope.headed, self._from, named, model_id)
+            self._loose()
+            return -1
+        return DEAD
+
+    def _loose(self) -> None:
+        """A body that is no value of its syntax still has to be found an end: its closer."""
+        assert self._part is not None
+        self._alive = [_Try(self._part.use, UntilCloser(self.at, self.envelope.around))]
+
+    def _match_header(self) -> tuple[str | None, str | None]:
+        """Read (name, model id) off the header by the templates of the grammar."""
+        pieces = [(text.decode("utf-8", "replace").strip(), sep.decode("utf-8")) for text, sep in self._pieces]
+        flat: list[str] = []
+        for text, separator in pieces:
+            flat += [text, separator]
+        while flat and not flat[-1]:
+            flat.pop()
+        for template in self.envelope.headers:
+            fields = _match(template, flat)
+            if fields is not None:
+                name = fields.get("name", fields.get("id"))
+                return name or None, fields.get("id")
+        return (pieces[-1][0] or pieces[0][0] or None), None
+
+    def _begin(self, uses: tuple[Use, ...], i: int, name: str | None, model_id: str | None) -> None:
+        around, offer = self.envelope.around, self.offer
+        self._alive = [_Try(use, use.body.reader(i, around, offer, use.settings)) for use in uses]
+        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced) if uses else None
+        self._phase = _BODY
+        self.at = i
+
+    def _body(self, buf: bytearray, end: int, final: bool) -> int:
+        for one in self._alive:
+            if one.verdict == MORE:
+                one.verdict = one.reader.read(buf, end, final)
+        self._alive = alive = [one for one in self._alive if one.verdict != DEAD]
+        if not alive:
+            return self._no_body()
+        first = alive[0]
+        reader = first.reader
+        self.at = reader.at
+        self.evidence = self.evidence or any(one.reader.evidence for one in alive)
+        self.run = reader.run if len(alive) == 1 else None
+        if first.verdict == MORE:
+            return MORE
+        part = self._part
+        assert part is not None
+        part.use, part.end, part.ending = first.use, reader.at, "whole"
+        if reader.broken:
+            size = self.envelope.around.close.at(buf, reader.at, end, final)
+            if size == CUT:
+                return MORE
+            part.ending = "closed" if size > 0 else "cut"
+        self.evidence = True
+        self.empty = False
+        self.parts.append(part)
+        self._alive, self._part, self.run = [], None, None
+        self._phase = _TAIL
+        return -1
+
+    def _no_body(self) -> int:
+        if self.parts:
+            self.at = self.parts[-1].end
+            self._part = None
+            self.implicit = True
+            return DONE
+        return DEAD
+
+    def _tail(self, buf: bytearray, end: int, final: bool) -> int:
+        """After a complete body: padding, the closer, another body, or something else."""
+        envelope = self.envelope
+        done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
+        run = _PADDING.match(buf, done, end)
+        i = run.end() if run is not None else done
+        if i - done > MAX_BLANKS and not buf[done:i].strip():
+            return self._ends(buf, done)
+        self.at = max(done, i - MAX_BLANKS) if i - done > 4 * MAX_BLANKS else done
+        if i == end:
+            if not final:
+                return MORE
+            self.at = self._trim(buf, done, i)
+            return DONE
+        size = envelope.around.close.at(buf, i, end, final)
+        if size == CUT:
+            return MORE
+        if size > 0:
+            self.at = i + size
+            self.closed = True
+            return DONE
+        byte = buf[i]
+        if byte in b"{[" and envelope.separators.at(buf, i, end, final) == 0:
+            size = envelope.around.outer.at(buf, i, end, final)
+            if size == CUT:
+                return MORE
+            if size == 0:
+                last = self.parts[-1]
+                self._from = i
+                self._begin((last.use,), i, last.name, last.model_id)
+                return -1
+        if envelope.chains and (byte == 0x5F or 65 <= (byte & 0xDF) <= 90):
+            self._from = i
+            self.at = done
+            self._phase = _CHAIN
+            return -1
+        return self._ends(buf, i)
+
+    def _chain(self, buf: bytearray, end: int, final: bool) -> int:
+        """Right behind a body, NAME and a separator make another call of the same block."""
+        name = _NAME.match(buf, self._from, end)
+        i = name.end() if name is not None else self._from
+        if i == end and not final:
+            return MORE
+        size = self.envelope.separators.at(buf, i, end, final) if i < end else 0
+        if size == CUT:
+            return MORE
+        if size > 0:
+            self._pieces = []
+            self._phase = _HEADER
+            return -1
+        return self._ends(buf, self._from)
+
+    def _ends(self, buf: bytearray, i: int) -> int:
+        """Another byte than padding: the block ended before the blanks that stand there."""
+        self.at = self._trim(buf, self.parts[-1].end, i)
+        self.implicit = True
+        return DONE
+
+    @staticmethod
+    def _trim(buf: bytearray, low: int, i: int) -> int:
+        while i > low and buf[i - 1] in b" \t\r\n":
+            i -= 1
+        return i
+
+
+class UntilCloser:
+    """Runs to the closer of the envelope or to a marker that cannot belong to the block."""
+
+    __slots__ = ("_around", "at", "broken", "evidence", "run")
+
+    def __init__(self, start: int, around: Around) -> None:
+        self.at = start
+        self.evidence = True
+        self.broken = True
+        self.run: re.Pattern[bytes] | None = None
+        self._around = around
+
+    def shift(self, by: int) -> None:
+        self.at -= by
+
+    @property
+    def keep(self) -> int:
+        return self.at
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        close, closing = self._around.close.find(buf, self.at, end, final)
+        other, opening = self._around.special.find(buf, self.at, end, final)
+        self.at = min(close, other)
+        if self.at < end and (closing > 0 if close <= other else opening > 0):
+            return DONE
+        return MORE
+
+
+def _match(template: tuple[str, ...], flat: list[str]) -> dict[str, str] | None:
+    """Match a header template, already split into literals and ``{fields}``, against text and separators."""
+    if len(template) > len(flat) + 1:
+        return None
+    fields: dict[str, str] = {}
+    k = 0
+    for token in template:
+        have = flat[k] if k < len(flat) else ""
+        if token.startswith("{"):
+            fields[token[1:-1]] = have
+        elif token != have:
+            return None
+        k += 1
+    return fields if k >= len(flat) else None

@@ -1,0 +1,82 @@
+"""The arguments object of a call whose name stands outside of it, in a header or an attribute."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from ..events import Repair
+from ..jsontext import JsonReader
+from ..names import Offer
+from ..reading import Around
+from ..repair import Unreadable
+from .base import Body, Context, Ending, Settings, Written
+from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle
+
+
+class ArgumentsReader(JsonReader):
+    """A JSON object that is the arguments themselves."""
+
+    __slots__ = ()
+
+    def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
+        super().__init__(start, around)
+
+    @property
+    def name(self) -> str | None:
+        """Known to the header, not to the body."""
+        return None
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """Where the arguments stand: (start, end so far), or (-1, -1)."""
+        return (self._first, self.at) if self.evidence else (-1, -1)
+
+
+def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
+    """Read one arguments object. ``settings["name"]`` is the name from the header, None if it has none."""
+    name = context.settings.get("name")
+    tool = context.offer.resolve(name).tool if name else None
+    call = Written(name, end=len(raw), complete=ending != "cut")
+    if ending == "cut":
+        return [call]
+    text = raw.decode("utf-8", "replace")
+    if not text.strip():
+        call.arguments = {}
+        call.repairs.append(Repair("no_arguments", "arguments", text, "{}"))
+        return [call]
+    try:
+        loaded = read(text, tool, context)
+    except Unreadable as error:
+        call.fault = str(error)
+        return [call]
+    value = loaded.value
+    calls = []
+    for item in value if isinstance(value, list) and value and all(isinstance(x, dict) for x in value) else [value]:
+        one = Written(name, item, end=len(raw))
+        one.repairs += loaded.repairs
+        one.strategy = loaded.strategy if loaded.repairs else ""
+        _unwrap(one, tool.properties if tool is not None else {})
+        settle(one)
+        calls.append(one)
+    return calls
+
+
+def _unwrap(call: Written, declared: dict[str, Any]) -> None:
+    """A body that repeats the call around its arguments means the inner object."""
+    value = call.arguments
+    if not isinstance(value, dict):
+        return
+    inner = [key for key in ARGUMENT_KEYS if key in value and key not in declared]
+    rest = [key for key in value if key not in inner and key not in NAME_KEYS]
+    if len(inner) == 1 and not rest and isinstance(value[inner[0]], (dict, str)):
+        call.arguments = value[inner[0]]
+        call.repairs.append(Repair("unwrapped", "arguments", inner[0], ""))
+
+
+def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
+    """The object alone."""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+BODY: Final = Body("json_arguments", ArgumentsReader, decode, write)

@@ -1,0 +1,415 @@
+"""Calls written as a name and key/value tags: ``NAME <arg_key>k</arg_key> <arg_value>v</arg_value>``."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from ..events import Repair
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
+from ..names import Offer
+from ..reading import BLANK, DEAD, DONE, MORE, Around, plain_run
+from ..sentinels import CUT, Sentinels, sentinels
+from .base import Body, Context, Ending, Settings, Written
+from .tags import Value, typed
+
+_WORD: Final = re.compile(rb"[^\s<>{}\[\]()\"'`|/]{0,%d}+" % MAX_NAME)
+_NAME, _KEY, _AFTER_KEY, _VALUE, _ITEMS = range(5)
+
+
+class Pairs:
+    """The literals of one key/value syntax, compiled from a grammar file."""
+
+    __slots__ = (
+        "after", "key_close", "key_open", "marks", "separator", "special", "type_close", "type_open", "value_close",
+        "value_open",
+    )  # fmt: skip
+
+    def __init__(self, literals: dict[str, tuple[bytes, ...]], close: Sentinels, special: Sentinels) -> None:
+        self.key_open: Final = sentinels(literals["key_open"])
+        self.key_close: Final = sentinels(literals["key_close"])
+        self.value_open: Final = sentinels(literals["value_open"])
+        self.value_close: Final = sentinels(literals["value_close"])
+        self.separator: Final = sentinels(literals.get("separator", ()))
+        self.type_open: Final = sentinels(literals.get("type_open", ()))
+        self.type_close: Final = sentinels(literals.get("type_close", ()))
+        self.special: Final = special
+        self.after: Final = sentinels((*literals["key_open"], *special.exact), (*close.exact, *close.loose))
+        self.marks: Final = sentinels(
+            (
+                *literals["key_open"],
+                *literals["key_close"],
+                *literals["value_close"],
+                *special.exact,
+            ),
+            (*close.exact, *close.loose),
+        )
+
+    def __deepcopy__(self, memo: object) -> Pairs:
+        return self
+
+
+class PairsReader:
+    """Reads a name and its pairs. See ``reading.Reader`` for the common part."""
+
+    __slots__ = (
+        "_around", "_first", "_key", "_offer", "_pairs", "_phase", "_strong", "_type", "_value", "_wait", "at",
+        "broken", "damage", "evidence", "name", "run", "values",
+    )  # fmt: skip
+
+    def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
+        self.at = self._first = start
+        self.evidence = False
+        self.broken = False
+        self.run: re.Pattern[bytes] | None = None
+        self.name: str | None = None
+        self.values: list[Value] = []
+        self.damage: list[str] = []  # what was missing
+        self._pairs: Pairs = settings["pairs"]
+        self._around = around
+        self._offer = offer
+        self._phase = _NAME
+        self._key = ""
+        self._type = ""
+        self._value: Value | None = None
+        self._strong = -1
+        self._wait = -1
+
+    def shift(self, by: int) -> None:
+        self.at -= by
+        self._first -= by
+        for value in [*self.values, *([self._value] if self._value is not None else [])]:
+            value.start -= by
+            value.end -= by
+        self._strong -= by
+        self._wait -= by
+
+    @property
+    def keep(self) -> int:
+        return self._strong if self._strong >= 0 else self.at
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """Where the pairs stand: (start, end so far), or (-1, -1)."""
+        return (self._first, self.at) if self.evidence else (-1, -1)
+
+    @property
+    def open(self) -> bool:
+        """True if the bytes end inside a key or value."""
+        return self._phase in (_KEY, _AFTER_KEY, _VALUE)
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        while True:
+            if self._phase == _VALUE:
+                verdict = self._in_value(buf, end, final)
+            elif self._phase == _ITEMS:
+                verdict = self._items(buf, end, final)
+            elif self._phase == _KEY:
+                verdict = self._in_key(buf, end)
+            elif self._phase == _AFTER_KEY:
+                verdict = self._after_key(buf, end, final)
+            else:
+                verdict = self._in_name(buf, end, final)
+            if verdict >= 0:
+                return verdict
+
+    def _in_name(self, buf: bytearray, end: int, final: bool) -> int:
+        pairs = self._pairs
+        word = _WORD.match(buf, self.at, end)
+        i = word.end() if word is not None else self.at
+        if i == end:
+            return MORE
+        if i == self.at:
+            return DEAD
+        name = bytes(buf[self.at : i]).decode("utf-8", "replace")
+        run = BLANK.match(buf, i, end)
+        j = run.end() if run is not None else i
+        if j == end:
+            return MORE if j - i <= MAX_BLANKS else DEAD
+        close = self._around.close.at(buf, j, end, final)
+        if CUT in (
+            close,
+            pairs.key_open.at(buf, j, end, final),
+            pairs.key_close.at(buf, j, end, final),
+            pairs.separator.at(buf, j, end, final),
+            pairs.value_close.at(buf, j, end, final),
+        ):
+            return MORE
+        offered = self._offer.resolve(name).tool is not None or not self._offer.known
+        if close > 0:
+            if not offered:
+                return DEAD
+            self.name = name
+            self.evidence = True
+            self.at = j
+            return DONE
+        for markers in (pairs.key_open, pairs.separator, pairs.value_close):
+            size = markers.at(buf, j, end, final)
+            if size > 0:
+                if markers is pairs.value_close and not offered:
+                    return DEAD
+                self.name = name
+                self.evidence = True
+                self.at = j if markers is pairs.key_open else j + size
+                self._phase = _ITEMS
+                return -1
+        glued = pairs.key_close.at(buf, j, end, final)
+        if glued > 0 and j == i:
+            split = self._unglue(name)
+            if split is None:
+                return DEAD
+            return self._damaged_key(*split, j + glued)
+        if j > i and buf[j - 1] in b" \t\r\n":
+            # NAME key</arg_key>: the opener of the first key is missing.
+            key = _WORD.match(buf, j, end)
+            k = key.end() if key is not None else j
+            if k == end:
+                return MORE
+            size = pairs.key_close.at(buf, k, end, final)
+            if size == CUT:
+                return MORE
+            if k > j and size > 0:
+                return self._damaged_key(name, bytes(buf[j:k]).decode("utf-8", "replace"), k + size)
+        return DEAD
+
+    def _unglue(self, word: str) -> tuple[str, str] | None:
+        """``shell_execcmd``: an offered name and one of its keys without anything between them."""
+        found = [
+            (tool.name, word[len(tool.name) :])
+            for tool in self._offer.tools
+            if word.startswith(tool.name) and word[len(tool.name) :] in tool.properties
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _damaged_key(self, name: str, key: str, resume: int) -> int:
+        self.name = name
+        self._key = key
+        self.evidence = True
+        self.damage.append("key_open")
+        self.at = resume
+        self._phase = _AFTER_KEY
+        return -1
+
+    def _items(self, buf: bytearray, end: int, final: bool) -> int:
+        """Between two pairs."""
+        pairs = self._pairs
+        run = BLANK.match(buf, self.at, end)
+        i = run.end() if run is not None else self.at
+        if i - self.at > MAX_BLANKS:
+            return self._over()
+        if i == end:
+            return MORE
+        for markers in (pairs.key_open, self._around.close, pairs.value_close, pairs.key_close, pairs.separator):
+            size = markers.at(buf, i, end, final)
+            if size == CUT:
+                return MORE
+            if size <= 0:
+                continue
+            if markers is self._around.close:
+                self.at = i
+                return DONE
+            self.at = i + size
+            if markers is pairs.key_open:
+                self._phase = _KEY
+            return -1  # a stray closer of a pair is markup and changes nothing
+        return self._over()
+
+    def _over(self) -> int:
+        self.broken = True
+        return DONE
+
+    def _in_key(self, buf: bytearray, end: int) -> int:
+        pairs = self._pairs
+        i, size = pairs.key_close.find(buf, self.at, min(end, self.at + MAX_NAME + 32))
+        if size <= 0:
+            return MORE if end - self.at <= MAX_NAME + 16 else self._over()
+        self._key = bytes(buf[self.at : i]).decode("utf-8", "replace").strip()
+        self.at = i + size
+        self._phase = _AFTER_KEY
+        return -1
+
+    def _after_key(self, buf: bytearray, end: int, final: bool) -> int:
+        pairs = self._pairs
+        run = BLANK.match(buf, self.at, end)
+        i = run.end() if run is not None else self.at
+        if i == end and end - self.at <= MAX_BLANKS:
+            return MORE
+        for markers in (pairs.value_open, pairs.type_open, pairs.key_open):
+            size = markers.at(buf, i, end, final)
+            if size == CUT:
+                return MORE
+            if size <= 0:
+                continue
+            if markers is pairs.value_open:
+                self._open_value(i + size)
+            elif markers is pairs.type_open:
+                j, closing = pairs.type_close.find(buf, i + size, end)
+                if closing <= 0:
+                    return MORE if end - i <= MAX_NAME else self._over()
+                self._type = bytes(buf[i + size : j]).decode("utf-8", "replace").strip()
+                self.at = j + closing
+            else:
+                self.damage.append("value")  # a key without a value must not take the next one
+                self.at = i + size
+                self._phase = _KEY
+            return -1
+        self.damage.append("value_open")
+        newline = BLANK.match(buf, self.at, end)
+        skip = newline.end() if newline is not None and b"\n" in newline.group() else self.at
+        self._open_value(skip)
+        return -1
+
+    def _open_value(self, start: int) -> None:
+        self._value = Value(self._key, {"type": self._type} if self._type else {}, start)
+        self._type = ""
+        self._strong = self._wait = -1
+        self.at = start
+        self._phase = _VALUE
+        self.run = plain_run((), self._pairs.marks)
+
+    def _end_value(self, text_end: int, resume: int, implicit: bool = False) -> int:
+        value = self._value
+        assert value is not None
+        value.end = text_end
+        value.implicit = implicit
+        self.values.append(value)
+        self._value = None
+        self.at = resume
+        self.run = None
+        self._phase = _ITEMS
+        return -1
+
+    def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
+        pairs, i = self._pairs, self.at
+        plain = plain_run((), pairs.marks)
+        while True:
+            run = plain.match(buf, i, end)
+            i = run.end() if run is not None else i
+            if self._wait >= 0 and i - self._wait > CLOSER_WAIT:
+                return self._settle(buf)
+            if i >= end:
+                self.at = i
+                if not final:
+                    return MORE
+                return self._settle(buf) if self._wait >= 0 else self._cut()
+            size = pairs.marks.at(buf, i, end, final)
+            if size == CUT:
+                self.at = i
+                return MORE
+            if size == 0:
+                i += 1
+                continue
+            self.at = i
+            if pairs.value_close.at(buf, i, end, True) == size:
+                follows = self._follows(buf, i + size, end, final, pairs.after)
+                if follows is None:
+                    return MORE
+                if follows:
+                    return self._end_value(i, i + size)
+            elif pairs.key_close.at(buf, i, end, True) == size:
+                # The wrong closer, where only the value's own could stand.
+                follows = self._follows(buf, i + size, end, final, pairs.after)
+                stray = self._follows(buf, i + size, end, final, pairs.value_close)
+                if follows is None or stray is None:
+                    return MORE
+                if follows or stray:
+                    return self._end_value(i, i + size, implicit=True)
+            elif pairs.key_open.at(buf, i, end, True) == size:
+                pair = self._is_pair(buf, i + size, end, final)
+                if pair is None:
+                    return MORE
+                if pair:
+                    value = self._value
+                    assert value is not None
+                    stop = i
+                    while stop > value.start and buf[stop - 1] in b" \t\r\n":
+                        stop -= 1
+                    return self._end_value(stop, i, implicit=True)
+            else:
+                if self._wait < 0:
+                    self._wait = i
+                closes = self._around.close.at(buf, i, end, True) == size
+                if closes and self._strong < 0:
+                    self._strong = i
+                self.run = None
+            i += size
+
+    @staticmethod
+    def _follows(buf: bytearray, j: int, end: int, final: bool, markers: Sentinels) -> bool | None:
+        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
+        k = run.end() if run is not None else j
+        if k == end:
+            return True if final else None
+        size = markers.at(buf, k, end, final)
+        return None if size == CUT else size > 0
+
+    def _is_pair(self, buf: bytearray, j: int, end: int, final: bool) -> bool | None:
+        """``k</arg_key><arg_value>`` at ``j``: a whole pair begins here, so the value before it has no closer."""
+        pairs = self._pairs
+        i, size = pairs.key_close.find(buf, j, min(end, j + MAX_NAME + 32), final)
+        if size <= 0:
+            return None if not final and end - j <= MAX_NAME + 16 else False
+        run = BLANK.match(buf, i + size, end)
+        k = run.end() if run is not None else i + size
+        if k == end:
+            return None if not final else False
+        size = pairs.value_open.at(buf, k, end, final)
+        return None if size == CUT else size > 0
+
+    def _settle(self, buf: bytearray) -> int:
+        value = self._value
+        assert value is not None
+        stop = self._strong if self._strong >= 0 else self._wait
+        value.cut = self._strong < 0
+        text_end = stop
+        if text_end > value.start and buf[text_end - 1] == 0x0A:
+            text_end -= 1
+        return self._end_value(text_end, stop, implicit=True)
+
+    def _cut(self) -> int:
+        value = self._value
+        assert value is not None
+        value.cut = True
+        self.broken = True
+        return MORE
+
+
+def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
+    """Read one name with its pairs."""
+    settings = context.settings
+    # The closer is put back so that the last value sees what followed it on the wire.
+    closer = settings["around"].close.literals[0] if ending != "cut" else b""
+    buf = bytearray(raw + closer)
+    reader = PairsReader(len(raw) - len(raw.lstrip()), settings["around"], context.offer, settings)
+    verdict = reader.read(buf, len(buf), True)
+    call = Written(reader.name, end=len(raw))
+    call.complete = (verdict == DONE and ending != "cut") or (verdict != DONE and not reader.open and ending != "cut")
+    call.complete = call.complete and not reader.open and not any(value.cut for value in reader.values)
+    texts: dict[str, tuple[str, str]] = {}
+    for value in reader.values:
+        texts.pop(value.key, None)
+        texts[value.key] = typed(value, raw, settings)
+        if not value.key:
+            call.fault = "a key without a name"
+        if value.implicit:
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+    for what in reader.damage:
+        call.repairs.append(Repair("missing_tag", "arguments", "", what))
+    if reader.name is None:
+        call.fault = "no name"
+    call.texts = texts
+    return [call]
+
+
+def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
+    """The name and its pairs with the tags that the grammar writes."""
+    form: dict[str, str] = settings["form"]
+    parts = [form["head"].replace("{name}", name)]
+    for key, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        parts.append(form["pair"].replace("{key}", key).replace("{value}", text))
+    return "".join(parts) + form.get("tail", "")
+
+
+BODY: Final = Body("pairs", PairsReader, decode, write)

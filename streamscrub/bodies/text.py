@@ -1,0 +1,70 @@
+"""A body that is no syntax at all: everything up to the closer, for formats whose header alone makes a call."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ..events import Repair
+from ..limits import MAX_REPAIR_TEXT
+from ..names import Offer
+from ..reading import DONE, MORE, Around
+from .base import Body, Context, Ending, Settings, Written
+
+
+class TextReader:
+    """Runs to the closer of the envelope or to a special opener. See ``reading.Reader`` for the common part."""
+
+    __slots__ = ("_around", "at", "broken", "evidence", "run")
+
+    def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
+        self.at = start
+        self.evidence = True
+        self.broken = False
+        self.run: re.Pattern[bytes] | None = None
+        self._around = around
+
+    def shift(self, by: int) -> None:
+        self.at -= by
+
+    @property
+    def keep(self) -> int:
+        return self.at
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        close, closing = self._around.close.find(buf, self.at, end, final)
+        other, opening = self._around.special.find(buf, self.at, end, final)
+        self.at = min(close, other)
+        if self.at < end and (closing > 0 if close <= other else opening > 0):
+            self.broken = True
+            return DONE
+        return MORE
+
+
+def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
+    """The text is the value of the tool's only required string parameter, if the header says that it is code."""
+    name = context.settings.get("name")
+    call = Written(name, end=len(raw), complete=ending != "cut")
+    text = raw.decode("utf-8", "replace")
+    if not text.strip():
+        call.arguments = {}
+        call.repairs.append(Repair("no_arguments", "arguments", text, "{}"))
+        return [call]
+    tool = context.offer.resolve(name).tool if name else None
+    if not context.settings.get("code"):
+        call.fault = "no object"
+    elif tool is not None and len(tool.required) == 1 and tool.string_only(tool.required[0]):
+        call.arguments = {tool.required[0]: text}
+        call.repairs.append(Repair("code", f"arguments.{tool.required[0]}", text[:MAX_REPAIR_TEXT], ""))
+    else:
+        call.fault = "code, but the tool has no single string parameter for it"
+    return [call]
+
+
+def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
+    """The only value, as it is."""
+    (value,) = arguments.values()
+    return str(value)
+
+
+BODY: Final = Body("text", TextReader, decode, write)

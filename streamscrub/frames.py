@@ -1,0 +1,194 @@
+"""Framed formats: a header says who is spoken to, and so whether a message is reasoning, text or a call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from .blocks import Use
+from .limits import MAX_HEADER
+from .reading import DONE, MORE, Around
+from .sentinels import Sentinels, sentinels
+
+_RECIPIENT: Final = re.compile(r"\bto=([^\s<]*)")
+_WORD: Final = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One framed format, as its grammar file states it.
+
+    A message is ``start`` role ``channel`` words ``message`` body, ended by one of ``ends``; ``channel`` or ``start``
+    may be missing. ``routes`` map channels and recipients to "reasoning", "text" or "call".
+    """
+
+    name: str
+    start: tuple[bytes, ...]
+    channel: tuple[bytes, ...]
+    message: tuple[bytes, ...]
+    ends: tuple[bytes, ...]
+    constrain: tuple[bytes, ...]
+    roles: frozenset[str]
+    channels: Mapping[str, str]
+    recipients: Mapping[str, str]
+    around: Around = Around()
+    uses: tuple[Use, ...] = ()
+
+    @classmethod
+    def read(cls, name: str, data: Mapping[str, Any]) -> Frame:
+        """From the ``[frame]`` table of a grammar file."""
+
+        def literals(key: str) -> tuple[bytes, ...]:
+            return tuple(word.encode() for word in data.get(key, ()))
+
+        routes = data.get("route", ())
+        return cls(
+            name,
+            literals("start"),
+            literals("channel"),
+            literals("message"),
+            literals("ends"),
+            literals("constrain"),
+            frozenset(data.get("roles", ())),
+            {route["channel"]: route["to"] for route in routes if "channel" in route},
+            {route["recipient"]: route["to"] for route in routes if "recipient" in route},
+        )
+
+    @property
+    def openers(self) -> tuple[bytes, ...]:
+        """What may begin a message."""
+        return (*self.start, *self.channel)
+
+    @property
+    def closers(self) -> tuple[bytes, ...]:
+        """What ends a message: its end tokens, or the beginning of the next one."""
+        return (*self.ends, *self.start, *self.channel)
+
+    @property
+    def others(self) -> tuple[bytes, ...]:
+        """Tokens that carry nothing where they stand alone."""
+        return (*self.message, *self.ends, *self.constrain)
+
+    def bound(self, around: Around, uses: tuple[Use, ...]) -> Frame:
+        """The same with the compiled surroundings of a call's body."""
+        return replace(self, around=around, uses=uses)
+
+    def __deepcopy__(self, memo: object) -> Frame:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a message header says."""
+
+    kind: str  # "call", "reasoning", "text", "turn" (another role speaks) or "" (no message at all)
+    recipient: str = ""
+    code: bool = False  # the body is code, not JSON
+
+
+class HeaderReader:
+    """Reads one header from behind its first token. DONE leaves ``header`` set and ``at`` behind the header."""
+
+    __slots__ = ("_from", "_pieces", "_start", "_tokens", "at", "broken", "evidence", "frame", "header", "run")
+
+    def __init__(self, start: int, frame: Frame, opener: bytes) -> None:
+        self.at = self._from = self._start = start
+        self.frame = frame
+        self.evidence = False
+        self.broken = False
+        self.run: re.Pattern[bytes] | None = None
+        self.header: Header | None = None
+        self._pieces: list[tuple[bytes, str]] = []  # (token before it, text)
+        self._tokens = opener
+
+    def shift(self, by: int) -> None:
+        self.at -= by
+        self._from -= by
+        self._start -= by
+
+    @property
+    def keep(self) -> int:
+        return self._from
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        frame = self.frame
+        marks = _header_marks(frame)
+        while True:
+            i, size = marks.find(buf, self.at, end, final)
+            outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final)
+            if outer[1] > 0 and outer[0] < i:
+                # A token of another format: this is no header.
+                return self._ended(buf, outer[0], outer[0])
+            if i - self._start > MAX_HEADER:
+                return self._ended(buf, self._from, self._from)
+            if size <= 0:
+                self.at = i
+                return MORE
+            token = bytes(buf[i : i + size])
+            text = bytes(buf[self._from : i]).decode("utf-8", "replace")
+            self._pieces.append((self._tokens, text))
+            if token in frame.message:
+                self.at = i + size
+                self.header = self._decide()
+                return DONE
+            if token in frame.ends or (token in frame.start and (self._tokens not in frame.start or text.strip())):
+                # No message token came. A recipient is lost with it; a bare channel word was nothing.
+                self._pieces.pop()
+                return self._ended(buf, i, i if token in frame.start else i + size)
+            self._tokens = token
+            self._from = self.at = i + size
+
+    def _ended(self, buf: bytearray, i: int, resume: int) -> int:
+        text = bytes(buf[self._from : i]).decode("utf-8", "replace")
+        self._pieces.append((self._tokens, text))
+        header = self._decide()
+        self.at = resume
+        self.broken = True
+        self.header = header if header.kind in ("call", "turn") else Header("")
+        return DONE
+
+    def recipient(self, buf: bytearray, end: int) -> str:
+        """The recipient as far as the header was read, "" if there is none."""
+        text = bytes(buf[self._from : end]).decode("utf-8", "replace")
+        found = [*_RECIPIENT.findall(" ".join(piece for _, piece in self._pieces) + " " + text)]
+        return next((name for name in reversed(found) if self._calls(name)), "")
+
+    def _calls(self, name: str) -> bool:
+        return bool(name) and self.frame.recipients.get(name, "call") == "call"
+
+    def _decide(self) -> Header:
+        frame = self.frame
+        channel = role = ""
+        names: list[str] = []
+        words: list[str] = []
+        for token, text in self._pieces:
+            names += _RECIPIENT.findall(text)
+            plain = _RECIPIENT.sub(" ", text)
+            found = _WORD.findall(plain)
+            if token in frame.start or not token:
+                role = found[0] if found else role
+                words += found[1:]
+            elif token in frame.channel:
+                channel = found[0] if found else channel
+                words += found[1:]
+            else:
+                words += found
+        if role and role not in frame.roles:
+            return Header("turn")
+        called = next((name for name in reversed(names) if self._calls(name)), "")
+        if called:
+            return Header("call", called, "code" in words)
+        for name in reversed(names):
+            if name in frame.recipients:
+                kind = frame.recipients[name]
+                if kind:
+                    return Header(kind)
+        return Header(frame.channels.get(channel, "text"))
+
+
+def _header_marks(frame: Frame) -> Sentinels:
+    return sentinels((*frame.start, *frame.channel, *frame.message, *frame.ends, *frame.constrain))
+
+

@@ -1,0 +1,679 @@
+"""Markerless forms: bare JSON and pythonic lists, ``NAME{…}``, ``Action:`` lines, ``tool/param>value``, elements, fences.
+
+They count only for offered tools, and give their text back when they turn out to be something else. Each reader knows
+its calls by itself (``calls``), because nothing on the wire says that there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from .bodies import BODIES
+from .bodies.base import Context, Ending, Written
+from .bodies.json_call import CallReader, CallWatch, decode as decode_json, settle
+from .bodies.python_call import CodeReader, decode as decode_code
+from .jsontext import JsonReader
+from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
+from .names import Offer
+from .reading import BLANK, DEAD, DONE, MORE, Around
+from .repair import Unreadable, load
+from .sentinels import CUT
+from .tools import Tool
+
+_TAIL: Final = re.compile(rb"[ \t]*+")
+_NEWLINE: Final = re.compile(rb"\r?\n")
+_WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
+_NAMED: Final = re.compile(rb"(?:call:)?([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
+_ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)([ \t\r\n]*+/?>)" % MAX_NAME)
+_CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
+_CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
+_GLM: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)/(?:([A-Za-z_][\w-]*)>(.*)|(\{.*\}))\s*\Z", re.DOTALL)
+
+
+def declared(calls: list[Written], offer: Offer) -> bool:
+    """Are all of these calls of offered tools, with objects of declared parameters for arguments?"""
+    if not calls:
+        return False
+    for call in calls:
+        if call.fault or call.name is None or not call.complete:
+            return False
+        tool = offer.plain(call.name)
+        if tool is None:
+            return False
+        keys = call.texts if call.texts is not None else call.arguments
+        if not isinstance(keys, dict) or any(tool.key(key) is None for key in keys):
+            return False
+        if any(repair.kind in ("flattened", "no_arguments") for repair in call.repairs):
+            return False
+    return True
+
+
+class _Line:
+    """The common part: where the form starts, how far it was read, and what may end it."""
+
+    __slots__ = ("around", "at", "broken", "context", "evidence", "grammar", "met", "offer", "run", "start")
+
+    def __init__(self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str) -> None:
+        self.start = self.at = start
+        self.offer = offer
+        self.around = around
+        self.context = Context(offer, settings)
+        self.grammar = grammar
+        self.evidence = False  # enough was read to call it cut, should the stream end here
+        self.met = False  # the end condition of the form was met
+        self.broken = False
+        self.run: re.Pattern[bytes] | None = None
+
+    def shift(self, by: int) -> None:
+        self.start -= by
+        self.at -= by
+
+    @property
+    def keep(self) -> int:
+        return self.start
+
+    @property
+    def refuted_to(self) -> int:
+        """Up to here no markerless call may start, should this be refuted."""
+        return self.at
+
+
+class BareReader(_Line):
+    """An object or array of calls, or a pythonic list, that starts a line. ``whole``: it must be the whole response."""
+
+    __slots__ = ("_code", "_json", "_tailed", "_watch", "end", "pieces", "whole")
+
+    def __init__(
+        self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, whole: bool = False
+    ) -> None:
+        super().__init__(start, offer, around, settings, grammar)
+        self.whole = whole
+        self.pieces: list[tuple[int, int]] = []
+        self.end = start
+        self._begin(start)
+
+    def _begin(self, start: int) -> None:
+        self._watch = CallWatch(self.offer, bare=True)
+        self._json: JsonReader | None = JsonReader(start, self.around, self._watch)
+        self._code: CodeReader | None = (
+            CodeReader(start, self.around, self.offer, {**self.context.settings, "markerless": True})
+            if self.offer.known and not self.pieces
+            else None
+        )
+        self._tailed = False
+
+    def shift(self, by: int) -> None:
+        super().shift(by)
+        self.end -= by
+        self.pieces = [(start - by, end - by) for start, end in self.pieces]
+        for reader in (self._json, self._code):
+            if reader is not None:
+                reader.shift(by)
+
+    @property
+    def refuted_to(self) -> int:
+        return max(self.at, self.end)
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        while True:
+            if self._tailed:
+                verdict = self._tail(buf, end, final)
+            else:
+                verdict = self._value(buf, end, final)
+            if verdict >= 0:
+                return verdict
+
+    def _value(self, buf: bytearray, end: int, final: bool) -> int:
+        for which in ("_code", "_json"):
+            reader = getattr(self, which)
+            if reader is None:
+                continue
+            verdict = reader.read(buf, end, final)
+            self.at = max(self.at, reader.at)
+            if verdict == DEAD or (verdict == DONE and reader.broken):
+                setattr(self, which, None)
+                continue
+            if verdict == MORE:
+                continue
+            self.at = self.end = reader.at
+            self.pieces.append((self.pieces[-1][1] if self.pieces else self.start, reader.at))
+            if which == "_code":
+                if not reader.evidence or buf[self.start] != 0x5B:
+                    return DEAD
+                self.met = True
+                self._json = None
+                return DONE
+            if not self._watch.named and self.offer.known:
+                # An envelope with an empty list, an array of data: no call was named.
+                return DEAD
+            self._code = None
+            self._tailed = True
+            return -1
+        if self._json is None and self._code is None:
+            return DEAD
+        alone = self._json if self._code is None else self._code if self._json is None else None
+        self.run = alone.run if alone is not None else None
+        if self._code is not None and buf[self.start] != 0x5B:
+            self._code = None
+            if self._json is None:
+                return DEAD
+        self.evidence = (self._json is not None and self._watch.named and self._watch.declared) or (
+            self._code is not None and self._code.evidence
+        )
+        return MORE
+
+    def _tail(self, buf: bytearray, end: int, final: bool) -> int:
+        """Nothing but blanks may follow on the last line; ``;`` joins another object."""
+        self.run = None
+        if self.whole:
+            run = BLANK.match(buf, self.end, end)
+            i = run.end() if run is not None else self.end
+            if i - self.end > MAX_BLANKS or i < end:
+                return DEAD
+            self.met = final
+            self.at = self.end if final else i
+            return DONE if final else MORE
+        i = self.at
+        while True:
+            run = _TAIL.match(buf, i, end)
+            i = run.end() if run is not None else i
+            if i - self.end > MAX_HEADER:
+                return DEAD
+            if i == end:
+                self.at = self.end
+                self.met = final
+                return DONE if final else MORE
+            newline = _NEWLINE.match(buf, i, end)
+            if newline is not None or (buf[i] == 0x0D and (i + 1 < end or final)):
+                self.at = self.end
+                self.met = True
+                return DONE
+            if buf[i] == 0x0D:
+                return MORE
+            size = self.around.outer.at(buf, i, end, final)
+            if size == CUT:
+                return MORE
+            if size > 0 and buf[i] not in b"[{":
+                self.at = self.end
+                self.met = True
+                return DONE
+            if buf[i] == 0x3B:
+                blank = BLANK.match(buf, i + 1, end)
+                j = blank.end() if blank is not None else i + 1
+                if j == end and not final:
+                    return MORE
+                if j < end and buf[j] == 0x7B:
+                    self.at = j
+                    self._begin(j)
+                    return -1
+            return DEAD
+
+    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+        """The calls of all pieces, with offsets from the start of the form."""
+        out: list[Written] = []
+        if not self.pieces:
+            return out
+        for start, end in self.pieces:
+            raw = bytes(buf[start:end])
+            skip = len(raw) - len(raw.lstrip(b" \t\r\n;"))
+            is_code = self._json is None
+            found = (decode_code if is_code else decode_json)(raw[skip:], "whole", self.context)
+            for call in found:
+                call.start += start + skip - self.start
+                call.end += start + skip - self.start
+            out += found
+        return out
+
+
+class NamedReader(_Line):
+    """``NAME{…}`` of an offered tool where a line starts, with or without ``call:``."""
+
+    __slots__ = ("_reader", "name")
+
+    def __init__(self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str) -> None:
+        super().__init__(start, offer, around, settings, grammar)
+        self.name = ""
+        self._reader: JsonReader | None = None
+
+    def shift(self, by: int) -> None:
+        super().shift(by)
+        if self._reader is not None:
+            self._reader.shift(by)
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        if self._reader is None:
+            named = _NAMED.match(buf, self.start, end)
+            if named is None or named.end() == end or buf[named.end()] != 0x7B:
+                return DEAD if final or named is None or named.end() < end else MORE
+            self.name = named.group(1).decode("utf-8", "replace")
+            tool = self.offer.plain(self.name)
+            if tool is None:
+                return DEAD
+            watch = _Declared(tool)
+            self._reader = JsonReader(named.end(), self.around, watch)
+        reader = self._reader
+        verdict = reader.read(buf, end, final)
+        self.at = reader.at
+        self.run = reader.run
+        watch = reader._watch
+        assert isinstance(watch, _Declared)
+        self.evidence = watch.declared
+        if verdict == DONE and reader.broken:
+            return DEAD
+        self.met = verdict == DONE
+        return verdict
+
+    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+        """The one call."""
+        raw = bytes(buf[self.start : self.at])
+        body = raw[raw.index(b"{") :]
+        call = Written(self.name, end=len(raw))
+        try:
+            loaded = load(body.decode("utf-8", "replace"), quote_tokens=self.context.settings.get("quotes", ()))
+            call.arguments = loaded.value
+            call.repairs += loaded.repairs
+            settle(call)
+        except Unreadable:
+            return BODIES["loose_object"].decode(raw, "whole", self.context)
+        return [call]
+
+
+class _Declared:
+    """Refuses an object at its first key that the tool does not declare."""
+
+    __slots__ = ("declared", "tool")
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self.declared = False
+
+    def key(self, depth: int, key: bytes) -> bool:
+        if depth == 1:
+            known = self.tool.key(key.decode("utf-8", "replace")) is not None
+            self.declared = self.declared or known
+            return known
+        return True
+
+    def string(self, depth: int, key: bytes, value: bytes) -> bool:
+        return True
+
+    def opened(self, depth: int, key: bytes, bracket: int, at: int) -> bool:
+        return True
+
+    def closed(self, depth: int, at: int) -> bool:
+        return True
+
+    def scalar(self, depth: int, key: bytes) -> bool:
+        return True
+
+    def shift(self, by: int) -> None:
+        pass
+
+
+class GlmLineReader(_Line):
+    """``tool/param>value`` or ``tool/{json}``: a whole line."""
+
+    __slots__ = ("_looked",)
+
+    def __init__(self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str) -> None:
+        super().__init__(start, offer, around, settings, grammar)
+        self._looked = False
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        if not self._looked:
+            name = _WORD.match(buf, self.start, end)
+            if name is None or (name.end() < end and buf[name.end()] != 0x2F):
+                return DEAD
+            if name.end() == end:
+                return DEAD if final else MORE
+            tool = self.offer.plain(name.group().decode("utf-8", "replace"))
+            if tool is None:
+                return DEAD
+            i = name.end() + 1
+            if i == end:
+                return DEAD if final else MORE
+            if buf[i] != 0x7B:
+                key = _WORD.match(buf, i, end)
+                if key is None:
+                    return DEAD
+                if key.end() == end:
+                    begun = any(one.startswith(key.group().decode()) for one in tool.properties)
+                    return MORE if begun and not final else DEAD
+                if buf[key.end()] != 0x3E or key.group().decode("utf-8", "replace") not in tool.properties:
+                    return DEAD
+            self._looked = True
+            self.evidence = True
+            self.at = i
+        newline = buf.find(b"\n", self.at, end)
+        if newline < 0:
+            close, size = self.around.close.find(buf, self.at, end, final)
+            if size > 0:
+                self.at = close
+                self.met = True
+                return DONE
+            self.at = close
+            self.met = final
+            return DONE if final else MORE
+        self.at = newline - 1 if buf[newline - 1] == 0x0D else newline
+        self.met = True
+        return DONE
+
+    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+        """The one call of the line."""
+        return glm_line(bytes(buf[self.start : self.at]))
+
+
+def glm_line(raw: bytes) -> list[Written]:
+    """Read one complete line."""
+    found = _GLM.match(raw.decode("utf-8", "replace"))
+    if found is None:
+        return [Written(None, end=len(raw), fault="no line of the form")]
+    call = Written(found.group(1), end=len(raw))
+    if found.group(2) is not None:
+        call.texts = {found.group(2): (found.group(3).strip(), "")}
+    else:
+        try:
+            call.arguments = load(found.group(4)).value
+        except Unreadable as error:
+            call.fault = str(error)
+    return [call]
+
+
+class ActionReader(_Line):
+    """``Action: NAME`` + ``Action Input: {…}``, or ``Action:`` + a json fence of calls."""
+
+    __slots__ = ("_fence", "_input", "_reader", "_start_word", "name")
+
+    def __init__(
+        self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, words: tuple[bytes, bytes]
+    ) -> None:
+        super().__init__(start, offer, around, settings, grammar)
+        self._start_word, self._input = words
+        self._reader: JsonReader | None = None
+        self._fence = False
+        self.name = ""
+
+    def shift(self, by: int) -> None:
+        super().shift(by)
+        if self._reader is not None:
+            self._reader.shift(by)
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        if self._reader is None:
+            verdict = self._head(buf, end, final)
+            if verdict >= 0:
+                return verdict
+        reader = self._reader
+        assert reader is not None
+        verdict = reader.read(buf, end, final)
+        self.at = reader.at
+        self.run = reader.run
+        self.evidence = bool(self.name)
+        if verdict != DONE:
+            return verdict
+        if reader.broken:
+            return DEAD
+        self.run = None
+        if not self._fence:
+            self.met = True
+            return DONE
+        run = BLANK.match(buf, self.at, end)
+        i = run.end() if run is not None else self.at
+        if end - i < 3 and not final and not buf[i:end].strip(b"`"):
+            return MORE
+        if buf[i : i + 3] != b"```":
+            return DEAD
+        j = i + 3
+        while j < end and buf[j] == 0x60:
+            j += 1
+        self.at = j
+        self.met = True
+        return DONE
+
+    def _head(self, buf: bytearray, end: int, final: bool) -> int:
+        more = DEAD if final else MORE
+        i = self.start + len(self._start_word)
+        run = _TAIL.match(buf, i, end)
+        i = run.end() if run is not None else i
+        if i == end:
+            return more
+        name = _WORD.match(buf, i, end)
+        if name is None:
+            fence = re.compile(rb"\r?\n?(?:```(?:json)?[ \t]*\r?\n[ \t\r\n]*)?").match(buf, i, end)
+            j = fence.end() if fence is not None else i
+            if j == end or (b"```" not in bytes(buf[i:j]) and end - i < 12 and b"```json\n".startswith(bytes(buf[i:end]).strip())):
+                return more
+            if buf[j] in b"[{" and b"```" in bytes(buf[i:j]):
+                self._fence = True
+                self._reader = CallReader(j, self.around, self.offer, {})
+                return -1
+            return DEAD
+        if name.end() == end:
+            word = name.group().decode("utf-8", "replace")
+            return more if self.offer.may_begin(word) else DEAD
+        self.name = name.group().decode("utf-8", "replace")
+        if self.offer.plain(self.name) is None:
+            return DEAD
+        run = BLANK.match(buf, name.end(), end)
+        j = run.end() if run is not None else name.end()
+        gap = bytes(buf[name.end() : j])
+        if j == end:
+            return more
+        if b"\n" not in gap or len(gap) > MAX_BLANKS:
+            return DEAD
+        word = bytes(buf[j : j + len(self._input)])
+        if word != self._input:
+            return more if j + len(word) == end and self._input.startswith(word) else DEAD
+        run = BLANK.match(buf, j + len(word), end)
+        k = run.end() if run is not None else j + len(word)
+        if k == end:
+            return more
+        if buf[k] != 0x7B:
+            return DEAD
+        self._reader = JsonReader(k, self.around)
+        return -1
+
+    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+        """The one call, or those of the fence."""
+        raw = bytes(buf[self.start : self.at])
+        reader = self._reader
+        assert reader is not None
+        offset = reader._first - self.start
+        if self._fence:
+            body = raw[offset:].rstrip(b"` \t\r\n")
+            calls = decode_json(body, "whole", self.context)
+            for call in calls:
+                call.start += offset
+                call.end += offset
+            return calls
+        call = Written(self.name, end=len(raw))
+        try:
+            loaded = load(raw[offset:].decode("utf-8", "replace"))
+            call.arguments = loaded.value
+            call.repairs += loaded.repairs
+            settle(call)
+        except Unreadable as error:
+            call.fault = str(error)
+        return [call]
+
+
+class FenceReader(_Line):
+    """A json fence, or one without a language, whose whole content is a call object or array."""
+
+    __slots__ = ("_char", "_count", "_reader", "_watch", "content")
+
+    def __init__(
+        self, start: int, content: int, char: int, count: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str
+    ) -> None:
+        super().__init__(start, offer, around, settings, grammar)
+        self._char = char
+        self._count = count
+        self._watch = CallWatch(offer, bare=True)
+        self.content = content
+        self._reader = JsonReader(content, around, self._watch)
+
+    def shift(self, by: int) -> None:
+        super().shift(by)
+        self.content -= by
+        self._reader.shift(by)
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        if not self.met:
+            verdict = self._reader.read(buf, end, final)
+            self.at = self._reader.at
+            self.run = self._reader.run
+            self.evidence = self._watch.named and self._watch.declared
+            if verdict == DEAD or (verdict == DONE and (self._reader.broken or not self._watch.named)):
+                return DEAD
+            if verdict == MORE:
+                return MORE
+            self.met = True
+            self.run = None
+        run = BLANK.match(buf, self.at, end)
+        i = run.end() if run is not None else self.at
+        if i - self.at > MAX_BLANKS:
+            return DEAD
+        if i == end:
+            return DONE if final else MORE
+        j = i
+        while j < end and buf[j] == self._char:
+            j += 1
+        if j == end and not final:
+            return MORE
+        if j - i < self._count or b"\n" not in buf[self.at : i]:
+            return DEAD
+        self.at = j
+        return DONE
+
+    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+        """The calls of the content, with offsets from the start of the fence."""
+        offset = self.content - self.start
+        raw = bytes(buf[self.content : self._reader.at])
+        calls = decode_json(raw, "whole", self.context)
+        for call in calls:
+            call.start += offset
+            call.end += offset
+        return calls
+
+
+class ElementReader(_Line):
+    """``<NAME><param>value</param></NAME>`` for an offered name with declared children only."""
+
+    __slots__ = ("_child", "_key", "_reserved", "_seen", "name", "tool", "values")
+
+    def __init__(
+        self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, name: str, head_end: int
+    ) -> None:
+        super().__init__(start, offer, around, settings, grammar)
+        tool = offer.get(name)
+        assert tool is not None
+        self.tool = tool
+        self.name = name
+        self.at = head_end
+        self.values: list[tuple[str, int, int]] = []
+        self._key = ""  # the child that is open
+        self._child = 0  # where its text starts
+        self._seen = False
+
+    def shift(self, by: int) -> None:
+        super().shift(by)
+        self._child -= by
+        self.values = [(key, start - by, end - by) for key, start, end in self.values]
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        while True:
+            verdict = self._in_child(buf, end, final) if self._key else self._between(buf, end, final)
+            if verdict >= 0:
+                return verdict
+
+    def _between(self, buf: bytearray, end: int, final: bool) -> int:
+        run = BLANK.match(buf, self.at, end)
+        i = run.end() if run is not None else self.at
+        if i - self.at > MAX_BLANKS:
+            return DEAD
+        if i == end:
+            return MORE
+        close = b"</" + self.name.encode() + b">"
+        here = bytes(buf[i : i + len(close)])
+        if here == close:
+            if not self.values:
+                return DEAD
+            self.at = i + len(close)
+            self.met = True
+            self.evidence = True
+            return DONE
+        if close.startswith(here) and i + len(here) == end:
+            return MORE
+        child = _CHILD.match(buf, i, end)
+        if child is None:
+            return MORE if not final and _CHILD_CUT.match(buf, i, end) is not None else DEAD
+        key = child.group(1).decode("utf-8", "replace")
+        if key not in self.tool.properties:
+            return DEAD
+        self._key = key
+        self._child = self.at = child.end()
+        self._seen = True
+        self.evidence = True
+        return -1
+
+    def _in_child(self, buf: bytearray, end: int, final: bool) -> int:
+        close = b"</" + self._key.encode() + b">"
+        at = self.at
+        while True:
+            i = buf.find(close, at, end)
+            if i < 0:
+                self.at = max(self.at, end - len(close) + 1)
+                return MORE
+            # A closer that a sibling, the element's closer or the end follows; others are data.
+            j = i + len(close)
+            run = BLANK.match(buf, j, end)
+            k = run.end() if run is not None else j
+            if k == end and not final:
+                self.at = i
+                return MORE
+            if k == end or buf[k] == 0x3C:
+                self.values.append((self._key, self._child, i))
+                self._key = ""
+                self.at = j
+                return -1
+            at = i + 1
+
+    @property
+    def closed_children(self) -> bool:
+        """True if no child is open."""
+        return bool(self.values) and not self._key
+
+    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+        """The one call."""
+        call = Written(self.name, end=self.at - self.start)
+        call.complete = not self._key
+        call.texts = {}
+        for key, start, end in self.values:
+            text = bytes(buf[start:end]).decode("utf-8", "replace")
+            if not self.tool.string_only(key) or (text.startswith("\n") and text.endswith("\n")):
+                text = text.strip("\r\n")
+            call.texts[key] = (text, "")
+        return [call]
+
+
+def element_at(buf: bytearray, i: int, end: int, offer: Offer, reserved: frozenset[str], final: bool) -> tuple[int, str, int]:
+    """Does ``<NAME>`` of an offered tool start at ``i``? (MORE, DEAD or DONE, the name, index behind the tag)."""
+    head = _ELEMENT.match(buf, i, end)
+    if head is None:
+        word = _WORD.match(buf, i + 1, end)
+        stop = word.end() if word is not None else i + 1
+        name = bytes(buf[i + 1 : stop]).decode("utf-8", "replace")
+        if stop == end and not final and (not name or offer.may_begin(name)):
+            return MORE, name, stop
+        run = BLANK.match(buf, stop, end)
+        after = run.end() if run is not None else stop
+        if name and offer.get(name) is not None and after == end and end - i <= MAX_HEADER and not final:
+            return MORE, name, stop
+        return DEAD, name, stop
+    name = head.group(1).decode("utf-8", "replace")
+    if name in reserved or offer.get(name) is None or b"/" in head.group(2):
+        return DEAD, name, head.end()
+    return DONE, name, head.end()
+
+

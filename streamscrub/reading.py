@@ -1,0 +1,88 @@
+"""What a reader is: explicit state over a buffer that only grows at its end, which finds where a body ends.
+
+Readers look at each byte a bounded number of times and never decide on what may still change. So they give the same
+answer however the stream was cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Protocol
+
+from .sentinels import Sentinels, byte_class, sentinels
+
+# Verdicts of a reader. MORE: the bytes so far decide nothing. DEAD: no continuation makes this a call.
+# DONE: the body ends before ``reader.at``.
+MORE: Final = 0
+DEAD: Final = 1
+DONE: Final = 2
+
+BLANKS: Final = b" \t\r\n"
+BLANK: Final = re.compile(rb"[ \t\r\n]*+")
+
+NOTHING: Final = sentinels(())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """What can end a body from outside, and what its strings may be quoted with.
+
+    ``close`` are the closers of the envelope that holds the body. ``outer`` are the markers that cannot belong to it
+    between two of its tokens (openers, turn tokens, foreign closers); ``special`` are the tokenizer's own among them.
+    ``quotes`` are tokens that a model writes instead of a quotation mark.
+    """
+
+    close: Sentinels = NOTHING
+    outer: Sentinels = NOTHING
+    special: Sentinels = NOTHING
+    quotes: Sentinels = NOTHING
+    leads: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "leads", self.close.leads | self.outer.leads | self.quotes.leads)
+
+    def __deepcopy__(self, memo: object) -> Around:
+        return self
+
+
+def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) -> re.Pattern[bytes]:
+    """A pattern that runs over bytes which are neither in ``stops`` nor can begin one of ``markers``.
+
+    A lead byte is run over if the byte after it is there and belongs to no marker; with ``escape`` a backslash takes
+    the byte after it along. Possessive, so it never backtracks.
+    """
+    return _plain_run(frozenset(stops), markers, escape)
+
+
+@lru_cache(maxsize=256)
+def _plain_run(stops: frozenset[int], markers: Sentinels, escape: bool) -> re.Pattern[bytes]:
+    halts = stops | markers.leads | ({0x5C} if escape else set())
+    plain = b"[^" + byte_class(halts) + b"]*+" if halts else rb"[\s\S]*+"
+    steps = [rb"\\[\s\S]"] if escape else []
+    for lead, seconds in markers.seconds.items():
+        if lead not in stops and seconds:
+            steps.append(b"\\x%02x(?=[^" % lead + byte_class(seconds) + b"])")
+    return re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
+
+
+class Reader(Protocol):
+    """Finds the end of one body in a growing buffer. Plain state: copyable, picklable, printable."""
+
+    at: int  # bytes before this index were read
+    evidence: bool  # the bytes so far are a call by their form
+    broken: bool  # DONE, but the body was ended from outside before its own end
+    # If this pattern matches from ``at`` to the end of the bytes, read() would return MORE and only move ``at`` there.
+    run: re.Pattern[bytes] | None
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        """Read ``buf[self.at:end]``. ``final``: nothing follows. Returns MORE, DEAD or DONE."""
+
+    def shift(self, by: int) -> None:
+        """The first ``by`` bytes of the buffer are gone: subtract ``by`` from every remembered index."""
+
+    @property
+    def keep(self) -> int:
+        """The lowest index of the buffer that may still be looked at."""

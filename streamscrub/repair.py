@@ -1,0 +1,628 @@
+"""Reads the JSON that models write: strictly where it is JSON, repaired where one reading is certain, else not at all.
+
+The ladder: strict JSON, raw control characters, one redundant wrapper, the tolerant walk of ``jsonfix``, then
+``json_repair`` on a meter, then the tool's own parameter names as anchors. Each rung counts only if strict JSON comes
+out of it, and every change is told as a ``Repair``. A string that never closes is never closed by guessing.
+(Longer than most modules: the rungs share their options and are of no use alone.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, SupportsIndex
+
+from .events import Repair
+from .jsonfix import Fixed, Stuck, TooDeep, clean, fix, repair
+from .limits import MAX_DEPTH, MAX_REPAIR, REPAIR_READS
+
+_BLANKS: Final = " \t\r\n"
+_SPACE: Final = re.compile(r"[ \t\r\n]*+")
+_GAP: Final = re.compile(r"[ \t\r\n,;]*+")
+_STRUCTURE: Final = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_STRINGS: Final = re.compile(r'"((?:[^"\\]++|\\(?:.|\Z))*+)(?:"|\Z)', re.DOTALL)
+_FENCE: Final = re.compile(r"`{3,}+[\w+-]*+[ \t]*+\r?\n?")
+_TAG: Final = re.compile(r"<(syntax|block|code|json)>", re.IGNORECASE)
+_ANCHOR: Final = re.compile(r'[{,][ \t\r\n]*+"([^"\\]{1,128}+)"[ \t\r\n]*+:[ \t\r\n]*+')
+_WORDS: Final = re.compile(r'[^\s{}\[\],:"]++')  # all that JSON does not write itself
+# A bare text that may be a string; one that looks like a number or (the start of) a literal is a value of another kind.
+_BARE: Final = re.compile(r"(?![0-9][\w.]*+\Z)\w(?:[\w .:/@+?!%&$~-]*+)\Z")
+_FOREIGN: Final = re.compile(r"[^\w\s.:/@+?!%&$~\[\]{},-]")
+_LITERALS: Final = ("true", "false", "null", "none", "nan", "nil", "infinity", "undefined")
+_ESCAPED: Final = re.compile(r'(?:[\[{]|\\[nrt]|[ \t\r\n])++\\"')
+_SHAPE: Final = re.compile(r"[\[\]{},]")
+_WRAPPERS: Final = frozenset(("fence", "wrapper", "braces"))
+
+
+class Unreadable(ValueError):
+    """Nothing certain can be read. The text is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A value, and what was changed to read it: ``repairs`` is empty if and only if it was strict JSON."""
+
+    value: Any
+    repairs: tuple[Repair, ...] = ()
+    strategy: str = "clean"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wants:
+    keys: frozenset[str]
+    required: frozenset[str]
+    closed: bool
+    envelope: frozenset[str]
+    markers: re.Pattern[str] | None
+    tokens: re.Pattern[str] | None
+    max_depth: int
+
+
+def load(
+    text: str,
+    *,
+    keys: Collection[str] = (),
+    required: Collection[str] = (),
+    closed: bool = False,
+    envelope: Collection[str] = (),
+    markers: Collection[str] = (),
+    quote_tokens: Collection[str] = (),
+    max_depth: int = MAX_DEPTH,
+) -> Loaded:
+    """Read one JSON value. Raises ``Unreadable``.
+
+    ``keys`` are the parameter names of the tool, ``required`` those that must be there, ``closed`` says that it takes
+    no others; ``envelope`` are keys that may stand around the arguments. They decide where quotes leave two readings.
+    ``markers`` are template tokens to drop and ``quote_tokens`` tokens that stand for a quote, both outside strings.
+
+    >>> load('{"days": 3, "metric": True,}').value
+    {'days': 3, 'metric': True}
+    """
+    return _load(text, _wants(keys, required, closed, envelope, markers, quote_tokens, max_depth))
+
+
+def load_many(
+    text: str,
+    *,
+    keys: Collection[str] = (),
+    required: Collection[str] = (),
+    closed: bool = False,
+    envelope: Collection[str] = (),
+    markers: Collection[str] = (),
+    quote_tokens: Collection[str] = (),
+    max_depth: int = MAX_DEPTH,
+) -> list[tuple[Loaded, int, int]]:
+    """Read JSON values that stand one after the other: (value, start, end) each. Raises ``Unreadable``.
+
+    >>> [(loaded.value, start, end) for loaded, start, end in load_many('{"a": 1}; {"b": 2}')]
+    [({'a': 1}, 0, 8), ({'b': 2}, 10, 18)]
+    """
+    wants = _wants(keys, required, closed, envelope, markers, quote_tokens, max_depth)
+    start, end, peeled = _peel(text)
+    try:
+        found = list(_pieces(text, start, end, wants))
+    except Unreadable:
+        found = []
+    if not found:  # one value whose end only the whole ladder finds
+        first = _GAP.match(text)
+        start = first.end() if first else 0
+        return [(_load(text[start:], wants), start, len(text.rstrip(_BLANKS)))]
+    if peeled:
+        found[0] = (_with(found[0][0], peeled), *found[0][1:])
+    return found
+
+
+def complete(text: str) -> bool:
+    """True if ``text`` is one bracketed value by its structure: every bracket closed, none of them in a string.
+
+    >>> complete('{"a": "}"}'), complete('{"a": "}"')
+    (True, False)
+    """
+    text = text.strip(_BLANKS)
+    return _end(text, 0, len(text)) == len(text) > 0
+
+
+@lru_cache(maxsize=64)
+def _any_of(literals: tuple[str, ...]) -> re.Pattern[str] | None:
+    ordered = sorted(filter(None, literals), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+
+def _wants(
+    keys: Collection[str],
+    required: Collection[str],
+    closed: bool,
+    envelope: Collection[str],
+    markers: Collection[str],
+    quote_tokens: Collection[str],
+    max_depth: int,
+) -> _Wants:
+    return _Wants(
+        frozenset(keys),
+        frozenset(required),
+        closed,
+        frozenset(envelope),
+        _any_of(tuple(markers)),
+        _any_of(tuple(quote_tokens)),
+        max_depth,
+    )
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number - number != 0.0:
+        raise ValueError("a number out of range")
+    return number
+
+
+_STRICT: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_RAW: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, strict=False)
+
+
+def _decode(decoder: json.JSONDecoder, text: str, max_depth: int) -> Any:
+    """Decode, or raise ``ValueError``; never recurses deeper than ``max_depth``."""
+    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
+        raise ValueError(f"nested deeper than {max_depth} levels")
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError):  # more digits than Python converts; a caller at the end of its stack
+        raise ValueError("a number out of range, or no JSON number") from None
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for token in _STRUCTURE.finditer(text):
+        char = text[token.start()]
+        if char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth = max(depth - 1, 0)
+    return deepest
+
+
+def _with(loaded: Loaded, repairs: list[Repair], strategy: str = "") -> Loaded:
+    repairs = repairs + list(loaded.repairs)
+    if not repairs:
+        return loaded
+    if loaded.strategy not in ("clean", "json", "wrapper"):
+        strategy = loaded.strategy
+    wrapped = any(one.kind in _WRAPPERS for one in repairs)
+    return Loaded(loaded.value, tuple(repairs), strategy or ("wrapper" if wrapped else "json"))
+
+
+def _load(text: str, wants: _Wants) -> Loaded:
+    body = text.strip(_BLANKS)
+    if not body:
+        raise Unreadable("empty")
+    plain = _plain(body, wants)
+    if plain is not None:
+        return plain
+    start, end, peeled = _peel(body)
+    if peeled:
+        body = body[start:end]
+        plain = _plain(body, wants)
+        if plain is not None:
+            return _with(plain, peeled)
+    if _ESCAPED.match(body) and (unescaped := _unescaped(body, wants)) is not None:
+        return _with(unescaped, peeled)
+    return _with(_damaged(body, wants), peeled)
+
+
+def _plain(body: str, wants: _Wants) -> Loaded | None:
+    """Strict JSON, or strict but for raw control characters in its strings."""
+    try:
+        return Loaded(_decode(_STRICT, body, wants.max_depth))
+    except json.JSONDecodeError as error:
+        at = error.pos
+    except ValueError:
+        return None
+    if not "\x00" <= body[at : at + 1] < " ":
+        return None
+    try:
+        value = _decode(_RAW, body, wants.max_depth)
+    except ValueError:
+        return None
+    if not isinstance(value, dict | list):
+        return None
+    return Loaded(value, (repair("control_characters", "", body[at], json.dumps(body[at])[1:-1]),), "json")
+
+
+def _unescaped(body: str, wants: _Wants) -> Loaded | None:
+    """A value that was escaped once too often, as if it stood in a string."""
+    try:
+        text = _decode(_RAW, f'"{body}"', len(body))
+        value = _decode(_STRICT, text, wants.max_depth)
+    except ValueError:
+        return None
+    return Loaded(value, (repair("escape", "", body, text),), "json")
+
+
+def _peel(text: str) -> tuple[int, int, list[Repair]]:
+    """Where the value stands inside a fence and a tag pair of no meaning, and the records of both."""
+    repairs: list[Repair] = []
+    start, end = len(text) - len(text.lstrip(_BLANKS)), len(text.rstrip(_BLANKS))
+    for _ in range(2):
+        if (fence := _FENCE.match(text, start, end)) and text.endswith("```", fence.end(), end):
+            kind, inner = "fence", (fence.end(), end - 3)
+            while text[inner[1] - 1 : inner[1]] == "`" and inner[1] > inner[0]:
+                inner = (inner[0], inner[1] - 1)
+            before = fence[0]
+        elif (tag := _TAG.match(text, start, end)) and text[:end].lower().endswith(f"</{tag[1].lower()}>", tag.end()):
+            kind, inner = "wrapper", (tag.end(), end - len(tag[0]) - 1)
+            before = tag[0]
+        else:
+            break
+        repairs.append(repair(kind, "", before.strip(), ""))
+        start, end = inner
+        while start < end and text[start] in _BLANKS:
+            start += 1
+        while start < end and text[end - 1] in _BLANKS:
+            end -= 1
+    return start, end, repairs
+
+
+def _damaged(body: str, wants: _Wants) -> Loaded:
+    """Everything below the wrappers: the tolerant walk, ``json_repair``, the anchors."""
+    reasons: list[Stuck] = []
+    fixed, value = None, None
+    for lenient in (False, True):
+        try:
+            fixed = fix(body, lenient=lenient, markers=wants.markers, tokens=wants.tokens, max_depth=wants.max_depth)
+            value = _decode(_STRICT, fixed.text, wants.max_depth)
+            break
+        except TooDeep as error:
+            raise Unreadable(str(error)) from None
+        except Stuck as error:
+            fixed = None
+            reasons.append(error)
+        except ValueError as error:
+            raise Unreadable(_line(error)) from None
+    if fixed is not None and not _doubtful(fixed, value, wants):
+        return _with(Loaded(value), fixed.repairs)
+    regular = not reasons or not reasons[0].open_string
+    if fixed is None and regular and (loose := _loose(body, wants)) is not None:
+        return loose
+    anchored = _anchored(body, wants)
+    if anchored is not None:
+        if fixed is not None and not fixed.doubt and not wants.closed and anchored.value != value:
+            raise Unreadable("its quotes leave two readings")
+        return anchored
+    if fixed is not None:
+        raise Unreadable("its quotes leave two readings")
+    opened = [reason for reason in reasons if reason.open_string]
+    raise Unreadable(_line((opened or reasons)[0]))
+
+
+def _line(error: ValueError) -> str:
+    return " ".join(str(error).split())
+
+
+def _doubtful(fixed: Fixed, value: Any, wants: _Wants) -> bool:
+    """Whether quotes inside strings may have cut the value at the wrong place."""
+    return fixed.doubt or (fixed.inner and bool(wants.keys) and (_foreign(value, wants) or _lacking(value, wants)))
+
+
+def _foreign(value: Any, wants: _Wants) -> bool:
+    """Whether a key stands where only keys of the tool or its envelope belong."""
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, dict):
+            continue
+        for key, inner in item.items():
+            if key in wants.keys:
+                continue
+            if key not in wants.envelope:
+                return True
+            if isinstance(inner, dict) and any(name not in wants.keys for name in inner):
+                return True
+    return False
+
+
+def _lacking(value: Any, wants: _Wants) -> bool:
+    """Whether a required key is missing from the arguments, be they in an envelope or not."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            outer = [
+                inner for key, inner in item.items() if key in wants.envelope - wants.keys and isinstance(inner, dict)
+            ]
+            if not all(wants.required <= arguments.keys() for arguments in outer or [item]):
+                return True
+    return False
+
+
+# Several values
+
+
+def _end(text: str, start: int, end: int) -> int:
+    """Where the bracketed value at ``start`` ends by its structure, or -1."""
+    if text[start : start + 1] not in ("{", "["):
+        return -1
+    stack: list[str] = []
+    for token in _STRUCTURE.finditer(text, start, end):
+        char = text[token.start()]
+        if char in "[{":
+            stack.append("}" if char == "{" else "]")
+        elif char != '"':
+            if stack.pop() != char:
+                return -1
+            if not stack:
+                return token.end()
+    return -1
+
+
+def _pieces(text: str, at: int, end: int, wants: _Wants) -> Iterator[tuple[Loaded, int, int]]:
+    """The values from ``at`` to ``end``. Markers and closing brackets between them go to the value before."""
+    while True:
+        at = _past_gap(text, at, end, wants)
+        if at >= end:
+            return
+        stop = _end(text, at, end)
+        if stop < 0:
+            raise Unreadable("a value has no end")
+        after = _past_gap(text, stop, end, wants)
+        between = text[stop:after]
+        loaded = _load(text[at:stop], wants)
+        if between.strip(_BLANKS + ",;"):
+            kind = "surplus_bracket" if between.strip(_BLANKS + ",;")[0] in "}]" else "leaked_token"
+            loaded = _with(loaded, [repair(kind, "", between, "")])
+        yield loaded, at, stop
+        at = after
+
+
+def _past_gap(text: str, at: int, end: int, wants: _Wants) -> int:
+    while True:
+        gap = _GAP.match(text, at, end)
+        at = gap.end() if gap else at
+        marker = wants.markers.match(text, at, end) if wants.markers is not None else None
+        if marker is not None and marker.end() > at:
+            at = marker.end()
+        elif text[at : at + 1] in ("}", "]") and at < end:
+            at += 1
+        else:
+            return at
+
+
+# json_repair, on a meter
+
+
+class _Spent(Exception):
+    """The reads are used up."""
+
+
+class Metered(str):
+    """A text that counts how often it is read, and raises when that is too often.
+
+    ``json_repair`` reads character by character, so this bounds its time without a thread or a signal.
+    """
+
+    left: list[int]
+
+    def __new__(cls, text: str, left: list[int]) -> Metered:
+        made = super().__new__(cls, text)
+        made.left = left
+        return made
+
+    def _pay(self, reads: int) -> None:
+        self.left[0] -= reads
+        if self.left[0] < 0:
+            raise _Spent
+
+    def __getitem__(self, index: SupportsIndex | slice) -> str:
+        found = super().__getitem__(index)
+        self._pay(1 + len(found) // 64)
+        return Metered(found, self.left) if isinstance(index, slice) else found
+
+    def __add__(self, other: str) -> str:
+        self._pay(1 + len(self) // 64)
+        return Metered(super().__add__(other), self.left)
+
+    def __radd__(self, other: str) -> str:
+        self._pay(1 + len(self) // 64)
+        return Metered(str.__add__(other, str(self)), self.left)
+
+    def __iter__(self) -> Iterator[str]:
+        for char in super().__iter__():
+            self._pay(1)
+            yield char
+
+    def find(self, *args: Any) -> int:
+        self._pay(1 + len(self) // 1024)
+        return super().find(*args)
+
+
+def _loose(body: str, wants: _Wants) -> Loaded | None:
+    """What ``json_repair`` makes of it, if that keeps every string, every word and the outer shape."""
+    if len(body) > MAX_REPAIR or not complete(body) or _depth(body) > wants.max_depth:
+        return None
+    from json_repair import repair_json  # slow to import, and rarely needed
+
+    try:
+        regular = _regular(body)
+        if regular is None:
+            return None
+        found = repair_json(Metered(body, [REPAIR_READS * len(body)]), return_objects=True, skip_json_loads=True)
+        text = json.dumps(found, ensure_ascii=False)
+        value = _decode(_STRICT, text, wants.max_depth)
+        if not isinstance(value, dict if body[0] == "{" else list) or not _faithful(body, value, *regular):
+            return None
+    except (Exception, RecursionError):  # whatever it runs into, this rung has no answer
+        return None
+    if (wants.keys or wants.closed) and _foreign(value, wants):
+        return None
+    return Loaded(value, (repair("json_repair", "", body, text),), "loose")
+
+
+def _regular(body: str) -> tuple[list[str], str, str] | None:
+    """The strings of ``body``, all its words and its brackets and commas, in order.
+
+    None if a stray quote makes the end of a string a guess, or anything but words stands outside strings.
+    """
+    quoted: list[str] = []
+    shape: list[str] = []
+    words: list[str] = []
+    at = 0
+    for string in _STRINGS.finditer(body):
+        outside = body[at : string.start()]
+        before, after = outside.rstrip(_BLANKS)[-1:], _SPACE.match(body, string.end())
+        if (
+            _FOREIGN.search(outside)
+            or before not in tuple("{[,:")
+            or after is None
+            or body[after.end() : after.end() + 1] not in tuple(",:}]")
+        ):
+            return None
+        quoted.append(_decode(_STRICT, f'"{clean(string[1])[0]}"', len(body)))
+        words += (*_WORDS.findall(outside), *_WORDS.findall(quoted[-1]))
+        shape += _SHAPE.findall(outside)
+        at = string.end()
+    outside = body[at:]
+    if _FOREIGN.search(outside):
+        return None
+    return quoted, "".join(words + _WORDS.findall(outside)), "".join(shape + _SHAPE.findall(outside))
+
+
+def _faithful(body: str, value: Any, quoted: list[str], words: str, shape: str) -> bool:
+    """Whether ``value`` has the strings of ``body`` in order, its other strings stand there, and nothing is lost."""
+    read: list[str] = []
+    cursor = taken = 0
+    for item in _flat(value):
+        if not isinstance(item, str):
+            read += _WORDS.findall(json.dumps(item))
+            continue
+        read += _WORDS.findall(item)
+        if taken < len(quoted) and item == quoted[taken]:
+            taken += 1
+            continue
+        bare = _BARE.match(item) and not any(literal.startswith(item.lower()) for literal in _LITERALS)
+        cursor = body.find(item, cursor) if bare else -1
+        if cursor < 0:
+            return False
+        cursor += len(item)
+    kept = _regular(json.dumps(value, ensure_ascii=False))
+    same_words = words.casefold() == "".join(read).casefold()
+    return taken == len(quoted) and same_words and kept is not None and kept[2] == shape
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """All keys and scalars, in the order in which they were written."""
+    stack = [iter([value])]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, dict):
+                stack.append(iter([part for pair in item.items() for part in (_Key(pair[0]), pair[1])]))
+                break
+            if isinstance(item, list):
+                stack.append(iter(item))
+                break
+            yield item
+        else:
+            stack.pop()
+
+
+class _Key(str):
+    """A key, so that it is told from a container."""
+
+    __slots__ = ()
+
+
+# Anchors
+
+
+def _anchored(body: str, wants: _Wants) -> Loaded | None:
+    """Cut the values out between the tool's own parameter names, in a flat object that may stand in an envelope."""
+    if not wants.keys:
+        return None
+    names = wants.keys | wants.envelope
+    found = [match for match in _ANCHOR.finditer(body) if match[1] in names]
+    if not found or found[0].start() != 0:
+        return None
+    out: list[str] = []
+    repairs: list[Repair] = []
+    seen: list[set[str]] = [set()]
+    arguments = seen[0]  # the keys of the object that holds the tool's own
+    odd = index = 0
+    while index < len(found):
+        anchor = found[index]
+        name = anchor[1]
+        if len(seen) == 2 and name not in wants.keys:
+            out.append("}")
+            seen.pop()
+        if name in seen[-1]:
+            return None  # twice: one of the two is text
+        seen[-1].add(name)
+        out.append(f"{',' if index and out[-1] != '{' else '{' if not index else ''}{json.dumps(name)}:")
+        start = anchor.end()
+        index += 1
+        if index < len(found) and found[index].start() == start and body[start] == "{":
+            if name not in wants.envelope or len(seen) == 2:
+                return None
+            out.append("{")
+            arguments = set()
+            seen.append(arguments)
+            continue
+        while index < len(found) and not _cuts(body, start, found[index], len(seen), wants):
+            index += 1
+        last = index == len(found)
+        leaves = len(seen) if last else len(seen) == 2 and found[index][1] not in wants.keys
+        piece = body[start:] if last else body[start : found[index].start()]
+        for _ in range(leaves):
+            piece = piece.rstrip(_BLANKS)
+            if not piece.endswith("}"):
+                return None
+            piece = piece[:-1]
+        try:
+            text, kinds, unpaired = _value(piece.strip(_BLANKS), wants)
+        except ValueError:
+            return None
+        odd += unpaired
+        if unpaired and last:
+            return None  # its last quote may be one of the text
+        if kinds:
+            repairs.append(repair("anchored", name, piece, text))
+        out.append(text)
+    if odd > 1 or not wants.required <= arguments or not repairs:
+        return None
+    try:
+        value = _decode(_STRICT, "".join(out) + "}" * len(seen), wants.max_depth)
+    except ValueError:
+        return None
+    return Loaded(value, tuple(repairs), "anchored")
+
+
+def _cuts(body: str, start: int, anchor: re.Match[str], depth: int, wants: _Wants) -> bool:
+    """Whether the value that begins at ``start`` ends before ``anchor``. Only a string may hold anchors."""
+    if body[start] != '"':
+        return True
+    if body[anchor.start()] != ",":
+        return False
+    at = anchor.start() - 1
+    leaves = depth == 2 and anchor[1] not in wants.keys
+    while at > start and body[at] in (_BLANKS + "}" if leaves else _BLANKS):
+        at -= 1
+    return at > start and body[at] == '"'
+
+
+def _value(piece: str, wants: _Wants) -> tuple[str, bool, bool]:
+    """One value between anchors: strict JSON for it, whether it was changed, whether it holds an odd quote."""
+    try:
+        _decode(_STRICT, piece, wants.max_depth)
+        return piece, False, False
+    except ValueError:
+        pass
+    if piece[:1] == '"' == piece[-1:] and len(piece) > 1:
+        raw = piece[1:-1]
+        if (len(raw) - len(raw.rstrip("\\"))) % 2:
+            raise Stuck("a string never closes", open_string=True)
+        quotes = re.sub(r"\\.", "", raw, flags=re.DOTALL).count('"')
+        return f'"{clean(raw)[0]}"', True, quotes % 2 == 1
+    fixed = fix(f"[{piece}]", markers=wants.markers, tokens=wants.tokens, max_depth=wants.max_depth + 1)
+    return fixed.text[1:-1], True, False

@@ -1,0 +1,193 @@
+"""From a complete raw block to ``ToolCall`` or ``RejectedCall``: names, then shapes, repairs added up, one reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .blocks import Part
+from .bodies.base import Context, Written
+from .bodies.json_call import ARGUMENT_KEYS, NAME_KEYS, PSEUDO_TOOLS
+from .events import RejectReason, Repair
+from .names import Offer
+from .shapes import accepts, coerce, type_texts
+from .tools import Tool
+
+# The strategy of a call is named after the most telling of its repairs, in this order.
+_STRATEGIES: Final = (
+    ("anchored", "anchored"), ("json_repair", "loose"), ("merged", "merged"), ("name", "name"),
+    ("nameless", "name"), ("fence", "wrapper"), ("wrapper", "wrapper"), ("braces", "wrapper"),
+    ("unwrapped", "wrapper"), ("missing_close", "missing_close"), ("coerced", "coerced"),
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one written call comes to: a call to run, or a reason not to. Offsets are in the block, in bytes."""
+
+    name: str | None
+    arguments: dict[str, Any] | None
+    start: int
+    end: int
+    reason: RejectReason | None = None
+    detail: str = ""
+    repairs: list[Repair] = field(default_factory=list)
+    strategy: str = "clean"
+    model_id: str | None = None
+    grammar: str = ""
+
+
+def decode_parts(parts: Iterable[Part], block: bytes, base: int, offer: Offer, name: str | None = None) -> list[tuple[Written, str]]:
+    """Decode the bodies of a block: (call, grammar) each, with offsets in the block.
+
+    ``base`` is the buffer index of the block's first byte; ``name`` a name from the opener's attributes.
+    """
+    out: list[tuple[Written, str]] = []
+    for part in parts:
+        settings = dict(part.use.settings)
+        headed = part.name if part.name is not None else name
+        if headed is not None or part.use.body.name in ("json_arguments", "text"):
+            settings["name"] = headed
+        raw = block[part.start - base : part.end - base]
+        for call in part.use.body.decode(raw, part.ending, Context(offer, settings)):
+            call.start += part.start - base
+            call.end += part.start - base
+            call.model_id = call.model_id or part.model_id
+            if part.fenced and not part.use.settings.get("fenced"):
+                call.repairs.insert(0, Repair("fence", ""))
+            out.append((call, part.use.grammar))
+    return out
+
+
+def merge_headed(calls: list[tuple[Written, str]], offer: Offer) -> list[tuple[Written, str]]:
+    """Objects under one name from outside: an empty one before another is none, disjoint ones may be one call."""
+    if len(calls) < 2:
+        return calls
+    full = [pair for pair in calls if pair[0].arguments != {} or pair[0].fault]
+    kept = full if full and len(full) < len(calls) else calls
+    first = kept[0][0]
+    if len(kept) > 1:
+        objects = [call.arguments for call, _ in kept]
+        tool = offer.resolve(first.name).tool if first.name else None
+        if tool is not None and all(isinstance(one, dict) for one in objects):
+            merged: dict[str, Any] = {}
+            for one in objects:
+                if merged.keys() & one.keys():
+                    break
+                merged.update(one)
+            else:
+                alone = [_satisfies(tool, one) for one in objects]
+                if not all(alone) and _satisfies(tool, merged):
+                    first.arguments = merged
+                    first.end = kept[-1][0].end
+                    first.repairs.append(Repair("merged", "arguments"))
+                    return [kept[0]]
+    return kept
+
+
+def _satisfies(tool: Tool, arguments: dict[str, Any]) -> bool:
+    return accepts(tool, coerce(dict(arguments), tool)[0])
+
+
+def settle_call(call: Written, grammar: str, offer: Offer, *, recover: bool, by_id: bool = False, cut: bool = False) -> Outcome:
+    """Judge one written call. ``cut``: the block lacks its end and the stream was cut. One reason only, in the order
+    truncated, withheld, unknown_tool, malformed."""
+    out = Outcome(call.name, None, call.start, call.end, model_id=call.model_id, grammar=grammar)
+    if cut or not call.complete:
+        out.reason, out.detail = "truncated", "the stream ended inside the call"
+        if call.name is not None:
+            out.name = _resolved(call, offer, by_id)[1]
+        return out
+    repairs = list(call.repairs)
+    _unwrap_pseudo(call, offer, repairs)
+    tool, name, name_repairs = _resolve(call, offer, by_id)
+    if tool is None and by_id and offer.known and isinstance(call.arguments, dict) and call.name is not None and not call.fault:
+        only = [one for one in offer.tools if accepts(one, call.arguments)]
+        if len(only) == 1 and _is_opaque(call.name):
+            tool, name = only[0], only[0].name
+            name_repairs = [Repair("nameless", "name", call.name, name)]
+    out.name = name
+    repairs += name_repairs
+    arguments, shape_repairs = _shaped(call, tool)
+    out.arguments = arguments
+    if not recover:
+        out.reason, out.detail = "withheld", "calls of this response are not recovered"
+    elif not call.name:
+        out.reason, out.detail = "malformed", call.fault or "no name"
+        out.name = None
+    elif tool is None and offer.known:
+        out.reason, out.detail = "unknown_tool", f"{call.name[:60]!r} is not offered"
+        out.name = name
+    elif call.fault or arguments is None:
+        out.reason, out.detail = "malformed", call.fault or "no arguments"
+    if out.reason is None:
+        out.repairs = repairs + shape_repairs
+        out.strategy = _strategy(call, out.repairs)
+    return out
+
+
+def _is_opaque(name: str) -> bool:
+    """An id that carries no name: a counter, ``call_…``, a long hexadecimal word."""
+    tail = name.rsplit("_", 1)[-1]
+    return not name.isidentifier() or name.startswith(("call", "toolu")) or tail.isdigit() or name.isdigit()
+
+
+def _resolve(call: Written, offer: Offer, by_id: bool) -> tuple[Tool | None, str | None, list[Repair]]:
+    if call.name is None:
+        return None, None, []
+    resolution = offer.id_name(call.name) if by_id else offer.resolve(call.name)
+    return resolution.tool, resolution.name, list(resolution.repairs)
+
+
+def _resolved(call: Written, offer: Offer, by_id: bool) -> tuple[Tool | None, str | None]:
+    tool, name, _ = _resolve(call, offer, by_id)
+    return tool, name
+
+
+def _shaped(call: Written, tool: Tool | None) -> tuple[dict[str, Any] | None, list[Repair]]:
+    if call.texts is not None:
+        return type_texts(call.texts, tool)
+    if not isinstance(call.arguments, dict):
+        return None, []
+    return coerce(call.arguments, tool)
+
+
+def _unwrap_pseudo(call: Written, offer: Offer, repairs: list[Repair]) -> None:
+    """A tool that only stands for a call, and is not offered itself, gives way to the call in its payload."""
+    if call.name not in PSEUDO_TOOLS or offer.get(call.name or "") is not None:
+        return
+    payload = call.arguments
+    if call.texts is not None:
+        payload = {key: text for key, (text, _) in call.texts.items()}
+    if not isinstance(payload, dict):
+        return
+    name_key = next((key for key in NAME_KEYS if isinstance(payload.get(key), str)), None)
+    if name_key is not None and (offer.resolve(payload[name_key]).tool is not None or not offer.known):
+        name = payload[name_key]
+        argument_key = next((key for key in ARGUMENT_KEYS if key in payload), None)
+        inner = payload[argument_key] if argument_key else {k: v for k, v in payload.items() if k != name_key}
+    elif len(payload) == 1 and offer.get(next(iter(payload))) is not None:
+        ((name, inner),) = payload.items()
+    else:
+        return
+    if isinstance(inner, str):
+        try:
+            inner = json.loads(inner) if inner.strip() else {}
+        except (ValueError, RecursionError):
+            return
+    if not isinstance(inner, dict):
+        return
+    repairs.append(Repair("unwrapped", "name", call.name or "", name))
+    call.name, call.arguments, call.texts, call.fault = name, inner, None, ""
+
+
+def _strategy(call: Written, repairs: list[Repair]) -> str:
+    if not repairs:
+        return "clean"
+    kinds = {repair.kind for repair in repairs}
+    for kind, strategy in _STRATEGIES:
+        if kind in kinds:
+            return strategy
+    return call.strategy or "json"

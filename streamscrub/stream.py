@@ -1,0 +1,57 @@
+"""Whole responses and iterators of deltas, read with one call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+from .events import Event, Scrubbed
+from .scrubber import StreamScrubber
+
+
+def scrub(text: str | bytes, tools: Iterable[Any] | None = None, *, finish_reason: str | None = "stop", **options: Any) -> Scrubbed:
+    """Read a complete response. ``options`` are those of ``StreamScrubber``; the result holds all its events."""
+    scrubber = StreamScrubber(tools, **options)
+    return Scrubbed([*scrubber.feed(text), *scrubber.finish(finish_reason)])
+
+
+def wrap(
+    iterable: Iterable[str | bytes],
+    tools: Iterable[Any] | None = None,
+    *,
+    finish_reason: str | None | Callable[[], str | None] = "stop",
+    **options: Any,
+) -> Iterator[Event]:
+    """Read an iterator of deltas. ``finish_reason`` is a value, or a callable asked when the iterator is exhausted."""
+    scrubber = StreamScrubber(tools, **options)
+    return _wrapped(iterable, scrubber, finish_reason)
+
+
+def _wrapped(
+    iterable: Iterable[str | bytes], scrubber: StreamScrubber, finish_reason: str | None | Callable[[], str | None]
+) -> Iterator[Event]:
+    for chunk in iterable:
+        yield from scrubber.feed(chunk)
+    yield from scrubber.finish(finish_reason() if callable(finish_reason) else finish_reason)
+
+
+def awrap(
+    iterable: AsyncIterable[str | bytes],
+    tools: Iterable[Any] | None = None,
+    *,
+    finish_reason: str | None | Callable[[], str | None] = "stop",
+    **options: Any,
+) -> AsyncIterator[Event]:
+    """The same for an asynchronous iterator."""
+    scrubber = StreamScrubber(tools, **options)
+    return _awrapped(iterable, scrubber, finish_reason)
+
+
+async def _awrapped(
+    iterable: AsyncIterable[str | bytes], scrubber: StreamScrubber, finish_reason: str | None | Callable[[], str | None]
+) -> AsyncIterator[Event]:
+    async for chunk in iterable:
+        for event in scrubber.feed(chunk):
+            yield event
+    for event in scrubber.finish(finish_reason() if callable(finish_reason) else finish_reason):
+        yield event
