@@ -24,7 +24,9 @@ NEST: Final = 3
 _NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" % MAX_NAME)
 _FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
 _FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
-_PADDING: Final = re.compile(rb"(?:[ \t\r\n,;\])}]|```+\w*|~~~+)*+")
+_PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")
+_FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
+_FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,6 @@ class Envelope:
     inner: Sentinels = NOTHING
     separators: Sentinels = NOTHING
     headers: tuple[tuple[str, ...], ...] = ()
-    attributes: bool = False
     special: bool = False
     closes: bool = True
     chains: bool = False
@@ -74,7 +75,8 @@ class Part:
     ending: Ending
     name: str | None = None
     model_id: str | None = None
-    fenced: bool = False
+    fenced: bool = False  # a redundant fence stood around it
+    surplus: bool = False  # closing brackets stood behind it that nothing had opened
 
 
 _HEAD, _HEADER, _LEAD, _BODY, _TAIL, _CHAIN = range(6)
@@ -104,6 +106,7 @@ class BlockReader:
     empty: bool = True
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
+    attributed: bool = False  # the opener's tag is not at its end yet
     began: bool = False  # something of a name was read
     _phase: int = _HEAD
     _from: int = 0  # where the present piece began
@@ -114,7 +117,7 @@ class BlockReader:
 
     def __post_init__(self) -> None:
         self._from = self.at
-        if not self.envelope.attributes:
+        if not self.attributed:
             self._phase = _LEAD
 
     # -- the common part of readers
@@ -181,8 +184,8 @@ class BlockReader:
         """The reader that runs inside this one."""
         return self._alive[0].reader if len(self._alive) == 1 else None
 
-    def open_part(self, end: int) -> Part | None:
-        """What is being read when the stream ends, cut at ``end``."""
+    def open_part(self, end: int, cut: bool) -> Part | None:
+        """What is being read when the stream ends at ``end``. Without ``cut`` it may be whole as it stands."""
         if self._phase == _HEADER and self._pieces:
             named, model_id = self._match_header()
             whole = len(self._pieces) > 1 or bool(self._pieces[0][0].strip())
@@ -192,7 +195,7 @@ class BlockReader:
             return None
         part.use = self._alive[0].use
         part.end = end
-        part.ending = "cut"
+        part.ending = "closed" if not cut and getattr(self._alive[0].reader, "settled", False) else "cut"
         return part
 
     # -- the phases; each returns a verdict, or -1 to go on
@@ -228,6 +231,8 @@ class BlockReader:
                     continue
                 self.at = i
                 if markers is envelope.around.close:
+                    if "name" in self.attributes:
+                        self._whole(Part(envelope.named[0], i, i, "whole", self.attributes["name"]))
                     self.at = i + size
                     self.closed = True
                     return DONE
@@ -238,7 +243,7 @@ class BlockReader:
                 if _FENCE_PREFIX.match(buf, i, end) is not None and end - i < MAX_HEADER:
                     return MORE
             else:
-                self._fenced = True
+                self._fenced = not envelope.fenced
                 self.at = fence.end()
                 return -1
         self._from = i
@@ -283,7 +288,7 @@ class BlockReader:
                             self._pieces.pop()
                             return MORE
                     else:
-                        self._fenced = True
+                        self._fenced = not envelope.fenced
                         i = fence.end()
                         gap = BLANK.match(buf, i, end)
                         i = gap.end() if gap is not None else i
@@ -377,12 +382,15 @@ class BlockReader:
             if size == CUT:
                 return MORE
             part.ending = "closed" if size > 0 else "cut"
-        self.evidence = True
-        self.empty = False
-        self.parts.append(part)
+        self._whole(part)
         self._alive, self._part, self.run = [], None, None
         self._phase = _TAIL
         return -1
+
+    def _whole(self, part: Part) -> None:
+        self.evidence = True
+        self.empty = False
+        self.parts.append(part)
 
     def _no_body(self) -> int:
         if self.parts:
@@ -396,8 +404,20 @@ class BlockReader:
         """After a complete body: padding, the closer, another body, or something else."""
         envelope = self.envelope
         done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
-        run = _PADDING.match(buf, done, end)
-        i = run.end() if run is not None else done
+        i = done
+        while True:
+            run = _PADDING.match(buf, i, end)
+            i = run.end() if run is not None else i
+            fence = _FENCE_RUN.match(buf, i, end)
+            if fence is None and not final and _FENCE_CUT.match(buf, i, end):
+                return MORE
+            if fence is None or envelope.around.close.at(buf, i, end, final) != 0:
+                break
+            if fence.end() == end and not final:
+                return MORE
+            i = fence.end()
+        if any(byte in b"}])" for byte in buf[done:i]) and self.parts[-1].end == done:
+            self.parts[-1].surplus = True
         if i - done > MAX_BLANKS and not buf[done:i].strip():
             return self._ends(buf, done)
         self.at = max(done, i - MAX_BLANKS) if i - done > 4 * MAX_BLANKS else done

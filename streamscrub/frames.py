@@ -31,6 +31,7 @@ class Frame:
     ends: tuple[bytes, ...]
     constrain: tuple[bytes, ...]
     roles: frozenset[str]
+    prefix: str  # of a recipient that is a tool
     channels: Mapping[str, str]
     recipients: Mapping[str, str]
     around: Around = Around()
@@ -52,6 +53,7 @@ class Frame:
             literals("ends"),
             literals("constrain"),
             frozenset(data.get("roles", ())),
+            str(data.get("prefix", "")),
             {route["channel"]: route["to"] for route in routes if "channel" in route},
             {route["recipient"]: route["to"] for route in routes if "recipient" in route},
         )

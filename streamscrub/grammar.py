@@ -10,7 +10,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
@@ -47,7 +47,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
     "control": frozenset("tokens after_markup".split()),
     "turn": frozenset("open".split()),
     "result": frozenset("open close special after_call".split()),
-    "frame": frozenset("start channel message ends constrain roles route".split()),
+    "frame": frozenset("start channel message ends constrain roles prefix route".split()),
     "frame.route": frozenset("channel recipient to".split()),
     "line": frozenset("syntax start then order".split()),
     "fence": frozenset("languages envelope thinking".split()),
@@ -97,6 +97,7 @@ class Role:
     grammar: str
     target: Any = None
     after_markup: bool = False  # counts only directly after reasoning, a block or a control token
+    attributes: bool = False  # its tag may carry attributes, and is not at its end yet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,7 +360,16 @@ class _Union:
         self.envelopes: dict[str, dict[str, Any]] = {}
         self.tags: list[tuple[Grammar, dict[str, Any]]] = []
 
-    def add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, after: bool = False) -> None:
+    def add(
+        self,
+        kind: Kind,
+        literal: str,
+        special: bool,
+        grammar: Grammar,
+        target: Any = None,
+        after: bool = False,
+        attributes: bool = False,
+    ) -> None:
         raw = literal.encode()
         key = raw if special else raw.lower()
         old = self.roles.get(key)
@@ -371,7 +381,7 @@ class _Union:
                 raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
             if old.kind < kind:
                 return
-        self.roles[key] = Role(kind, key, special, grammar.name, target, after)
+        self.roles[key] = Role(kind, key, special, grammar.name, target, after, attributes)
         (self.exact if special else self.folded).append(key)
 
     def build(self) -> Tables:
@@ -414,7 +424,6 @@ class _Union:
             for key in ("chains", "fenced", "from_last", "demand"):
                 entry[key] = entry[key] or one.get(key, False)
             entry["special"] = entry["special"] or bool(one.get("special"))
-            entry["attributes"] = entry["attributes"] or bool(one.get("attributes"))
         for order, one in enumerate(grammar.data.get("body", ())):
             for name in one["envelope"]:
                 entry = self._entry(name)
@@ -433,7 +442,7 @@ class _Union:
             name,
             {
                 "open": [], "close": [], "headers": [], "separators": [], "bodies": [], "chains": False,
-                "fenced": False, "from_last": False, "special": False, "attributes": False, "demand": False,
+                "fenced": False, "from_last": False, "special": False, "demand": False,
             },
         )  # fmt: skip
 
@@ -470,7 +479,7 @@ class _Union:
             for literal in one.get("open", ()):
                 self.add(Kind.RESULT, literal, bool(one.get("special")), grammar, closers)
             for literal in one.get("close", ()):
-                self.add(Kind.CLOSE, literal, bool(one.get("special")), grammar)
+                self.add(Kind.CLOSE, literal, bool(one.get("special")), grammar, "result")
 
     def _tag_roles(self) -> None:
         self.families: dict[str, dict[str, Any]] = {}
@@ -503,14 +512,21 @@ class _Union:
                     self.add(Kind.KEY, opens + key["name"], special, grammar)
                     self.add(Kind.CLOSE, closes + key["name"], special, grammar)
             if special:
+                for opens, closes in pairs:
+                    for wrapper in family["wrapper"]:
+                        self.add(Kind.SIGIL, opens + wrapper, True, grammar, "open")
+                        self.add(Kind.SIGIL, closes + wrapper, True, grammar, "close")
                 for opens, closes in family["sigils"]:
                     self.add(Kind.SIGIL, opens, True, grammar, "open")
                     self.add(Kind.SIGIL, closes, True, grammar, "close")
         for name, entry in self.envelopes.items():
             for literals, special, attributes, grammar in entry["open"]:
                 for literal in literals:
-                    self.add(Kind.OPEN, literal.removesuffix(">") if attributes else literal, special, grammar, name)
+                    word = literal.removesuffix(">") if attributes else literal
+                    self.add(Kind.OPEN, word, special, grammar, name, attributes=attributes)
             for literal in entry["close"]:
+                if literal in ("```", "~~~"):
+                    continue  # a code fence is known to the machine
                 self.add(Kind.CLOSE, literal, _is_special(literal), entry["open"][0][3] if entry["open"] else self.grammars[0])
         for grammar in self.grammars:
             if "frame" in grammar.data:
@@ -541,7 +557,7 @@ class _Union:
             elif role.kind is Kind.TAG:
                 settings, around = families[target]
                 target = Use(BODIES["tags"], target, {**settings, "around": around, "leaks": leaks, "quotes": tuple(sorted(quotes))})
-            bound[key] = Role(role.kind, role.literal, role.special, role.grammar, target, role.after_markup)
+            bound[key] = replace(role, target=target)
         tables.roles = bound
         lines: list[tuple[int, Line]] = []
         for grammar in self.grammars:
@@ -565,7 +581,7 @@ class _Union:
         for key, role in list(bound.items()):
             if role.kind is Kind.FRAME:
                 frame = next(one for one in tables.frames if one.name == role.grammar)
-                bound[key] = Role(role.kind, role.literal, role.special, role.grammar, frame, role.after_markup)
+                bound[key] = replace(role, target=frame)
         tables.lines = tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
         tables.words = sentinels(_encode({line.start for line in tables.lines if line.start}))
         tables.bare = compiled.get("bare")
@@ -658,7 +674,6 @@ class _Union:
             inner=NOTHING if entry["headers"] else inner,
             separators=sentinels(_encode(spelled)),
             headers=tuple(_template(header, separators) for header in entry["headers"]),
-            attributes=entry["attributes"],
             special=entry["special"],
             closes=bool(entry["close"]),
             chains=entry["chains"],

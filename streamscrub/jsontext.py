@@ -27,6 +27,8 @@ _CURLY: Final = (b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe2\x80\x9e", b"\xe2\x80\x
 class Watch(Protocol):
     """Is told what stands at the shallow levels of a value, and may refuse it."""
 
+    bare: bool  # there is no marker: a key that is not followed by its colon refutes the value
+
     def key(self, depth: int, key: bytes) -> bool:
         """A key of an object at ``depth`` (1 = outermost). False: this is no call."""
 
@@ -354,6 +356,8 @@ class JsonReader:
             return self._end_string(buf, self._quote_at, i)
         if self._tent >= 0:
             return self._give_up()
+        if self._key_next and self._watch is not None and self._watch.bare:
+            return DEAD
         self._state = _STRING  # a quote inside the text
         self.at = i
         self.run = self._string_run()

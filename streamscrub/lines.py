@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from .bodies import BODIES
 from .bodies.base import Context, Ending, Written
+from .bodies.glm_line import GlmLineReader
 from .bodies.json_call import CallReader, CallWatch, decode as decode_json, settle
 from .bodies.python_call import CodeReader, decode as decode_code
 from .jsontext import JsonReader
@@ -28,7 +29,6 @@ _NAMED: Final = re.compile(rb"(?:call:)?([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
 _ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)([ \t\r\n]*+/?>)" % MAX_NAME)
 _CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
 _CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
-_GLM: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)/(?:([A-Za-z_][\w-]*)>(.*)|(\{.*\}))\s*\Z", re.DOTALL)
 
 
 def declared(calls: list[Written], offer: Offer) -> bool:
@@ -282,9 +282,10 @@ class NamedReader(_Line):
 class _Declared:
     """Refuses an object at its first key that the tool does not declare."""
 
-    __slots__ = ("declared", "tool")
+    __slots__ = ("bare", "declared", "tool")
 
     def __init__(self, tool: Tool) -> None:
+        self.bare = True
         self.tool = tool
         self.declared = False
 
@@ -311,73 +312,29 @@ class _Declared:
         pass
 
 
-class GlmLineReader(_Line):
+class GlmForm(_Line):
     """``tool/param>value`` or ``tool/{json}``: a whole line."""
 
-    __slots__ = ("_looked",)
+    __slots__ = ("_reader",)
 
     def __init__(self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str) -> None:
         super().__init__(start, offer, around, settings, grammar)
-        self._looked = False
+        self._reader = GlmLineReader(start, around, offer, settings)
+
+    def shift(self, by: int) -> None:
+        super().shift(by)
+        self._reader.shift(by)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
-        if not self._looked:
-            name = _WORD.match(buf, self.start, end)
-            if name is None or (name.end() < end and buf[name.end()] != 0x2F):
-                return DEAD
-            if name.end() == end:
-                return DEAD if final else MORE
-            tool = self.offer.plain(name.group().decode("utf-8", "replace"))
-            if tool is None:
-                return DEAD
-            i = name.end() + 1
-            if i == end:
-                return DEAD if final else MORE
-            if buf[i] != 0x7B:
-                key = _WORD.match(buf, i, end)
-                if key is None:
-                    return DEAD
-                if key.end() == end:
-                    begun = any(one.startswith(key.group().decode()) for one in tool.properties)
-                    return MORE if begun and not final else DEAD
-                if buf[key.end()] != 0x3E or key.group().decode("utf-8", "replace") not in tool.properties:
-                    return DEAD
-            self._looked = True
-            self.evidence = True
-            self.at = i
-        newline = buf.find(b"\n", self.at, end)
-        if newline < 0:
-            close, size = self.around.close.find(buf, self.at, end, final)
-            if size > 0:
-                self.at = close
-                self.met = True
-                return DONE
-            self.at = close
-            self.met = final
-            return DONE if final else MORE
-        self.at = newline - 1 if buf[newline - 1] == 0x0D else newline
-        self.met = True
-        return DONE
+        verdict = self._reader.read(buf, end, final)
+        self.at = self._reader.at
+        self.evidence = self._reader.evidence
+        self.met = verdict == DONE
+        return verdict
 
     def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
         """The one call of the line."""
-        return glm_line(bytes(buf[self.start : self.at]))
-
-
-def glm_line(raw: bytes) -> list[Written]:
-    """Read one complete line."""
-    found = _GLM.match(raw.decode("utf-8", "replace"))
-    if found is None:
-        return [Written(None, end=len(raw), fault="no line of the form")]
-    call = Written(found.group(1), end=len(raw))
-    if found.group(2) is not None:
-        call.texts = {found.group(2): (found.group(3).strip(), "")}
-    else:
-        try:
-            call.arguments = load(found.group(4)).value
-        except Unreadable as error:
-            call.fault = str(error)
-    return [call]
+        return BODIES["glm_line"].decode(bytes(buf[self.start : self.at]), "whole", self.context)
 
 
 class ActionReader(_Line):

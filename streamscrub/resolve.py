@@ -55,8 +55,10 @@ def decode_parts(parts: Iterable[Part], block: bytes, base: int, offer: Offer, n
             call.start += part.start - base
             call.end += part.start - base
             call.model_id = call.model_id or part.model_id
-            if part.fenced and not part.use.settings.get("fenced"):
+            if part.fenced:
                 call.repairs.insert(0, Repair("fence", ""))
+            if part.surplus:
+                call.repairs.append(Repair("surplus_bracket", ""))
             out.append((call, part.use.grammar))
     return out
 

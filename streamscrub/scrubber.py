@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, Protocol
 
 from .blocks import NEST, BlockReader, Envelope, Part, Use
 from .bodies.base import Ending, Written
+from .bodies.json_call import scan
 from .bodies.tags import TagsReader
 from .events import (
     ArgumentsDelta,
@@ -41,7 +42,7 @@ from .lines import (
     BareReader,
     ElementReader,
     FenceReader,
-    GlmLineReader,
+    GlmForm,
     NamedReader,
     declared,
     element_at,
@@ -192,6 +193,7 @@ class StreamScrubber:
         self._fence_run = 0
         self._frame: Frame | None = None
         self._frame_kind = ""
+        self._frame_over = False  # a message ended, so a role word may follow
         self._stop: Sentinels | None = None
         self._drop_kind: DropKind = "fabricated_turn"
         self._last_calls: list[tuple[str, dict[str, Any]]] = []
@@ -520,7 +522,7 @@ class StreamScrubber:
         start = self._pending[0][1] if self._pending else self._at
         token = text.startswith(("<|", "<\uff5c")) and len(text) >= 3
         token = token or (text.startswith("]<]") and len(text) >= 4)
-        soft = len(text) >= 3 and text.startswith(("<", "]<"))
+        soft = len(tail) >= 3 and text.startswith(("<", "]<"))
         directly = p == self._at and self._after_markup and start == p and self._shown is not None
         if self._tables.marks.is_prefix(tail) and (token or (soft and (self._cut_off or (directly and self._after_call)))):
             self._before(p)
@@ -596,6 +598,8 @@ class StreamScrubber:
                 line = self._line + bytes(self._buf[i : min(j, i + 40)])
                 self._line = line if j - i < 40 and _LINE_CHARS.fullmatch(line) else None
             self._fresh_line = False
+            if self._after_markup and self._buf[i:j].strip():
+                self._after_markup = False
         self._i = j
 
     # -- line starts
@@ -616,6 +620,10 @@ class StreamScrubber:
             if self._line is not None and len(self._line) <= 3 and stop < end and newline < 0:
                 self._fresh_line = True
             return DEAD
+        if self._frame_over and byte not in b" \t\r\n<":
+            verdict = self._role_word(i, end, final)
+            if verdict != DEAD or self._i != i:
+                return verdict
         if byte in b"\r\n`~<":
             self._fresh_line = byte in b"`~"
             return DEAD if byte != 0x7E else self._tilde(i, end, final)
@@ -631,6 +639,25 @@ class StreamScrubber:
         if verdict == MORE:
             self._fresh_line = True
         return verdict
+
+    def _role_word(self, i: int, end: int, final: bool) -> int:
+        """Between two messages a bare role word is the start of a header, if a header token follows it."""
+        for frame in self._tables.frames:
+            for role in frame.roles:
+                word = role.encode()
+                here = bytes(self._buf[i : i + len(word)])
+                if here == word:
+                    size = self._tables.marks.at(self._buf, i + len(word), end)
+                    if (i + len(word) == end or size == CUT) and not final:
+                        return MORE
+                    found = self._tables.roles.get(bytes(self._buf[i + len(word) : i + len(word) + max(size, 0)]))
+                    if found is not None and found.kind is Kind.FRAME:
+                        self._markup("delimiter", i, i + len(word))
+                        return DEAD
+                elif word.startswith(here) and i + len(here) == end and not final:
+                    return MORE
+        self._frame_over = False
+        return DEAD
 
     def _line_form(self, i: int, end: int, final: bool) -> int:
         buf, offer, tables = self._buf, self._offer, self._tables
@@ -682,7 +709,7 @@ class StreamScrubber:
             named = NamedReader(i, offer, self._plain_around(), self._quotes(), forms["named_object"])
             return self._begin(_Candidate(i, named, "line", 1))
         if after == 0x2F and "glm_line" in forms and offer.plain(name) is not None and self._bare_fence is None:
-            glm = GlmLineReader(i, offer, Around(), {}, forms["glm_line"])
+            glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
             return self._begin(_Candidate(i, glm, "line", 1))
         return DEAD
 
@@ -904,7 +931,11 @@ class StreamScrubber:
     def _marker(self, p: int, end: int, final: bool) -> int:
         """A lead byte at ``p``. MORE: hold; DONE: another mode; DEAD: ``_i`` stands behind what was accepted."""
         buf, tables = self._buf, self._tables
-        size = tables.marks.at(buf, p, end, final)
+        size = tables.marks.at(buf, p, end)
+        if size == CUT and final:
+            size = tables.marks.at(buf, p, end, True)
+            if size == 0:
+                return MORE
         if size == CUT:
             return MORE
         if size == 0:
@@ -1001,7 +1032,9 @@ class StreamScrubber:
     def _do_close(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         buf = self._buf
         word = bytes(buf[p : p + size])
-        if role.target == "result" and self._offer.known and not self._offer.tools:
+        if role.target == "result" and (
+            self._on_fabricated == "keep" or (self._offer.known and not self._offer.tools)
+        ):
             return self._release(role, p, size)
         if not role.special and self._was_released(word):
             self._advance(p, p + size)
@@ -1126,7 +1159,7 @@ class StreamScrubber:
             return DEAD
         self._before(p)
         begin = p + size - (1 if envelope.from_last else 0)
-        block = BlockReader(envelope, self._offer, begin)
+        block = BlockReader(envelope, self._offer, begin, attributed=role.attributes)
         candidate = _Candidate(p, block, "block", size, role, role.special)
         return self._begin(candidate)
 
@@ -1149,6 +1182,7 @@ class StreamScrubber:
         return self._begin(_Candidate(p, header, "header", size, role, True))
 
     def _leave_frame(self) -> None:
+        self._frame_over = self._frame is not None
         self._frame = None
         self._frame_kind = ""
 
@@ -1242,11 +1276,17 @@ class StreamScrubber:
             if name:
                 self._released |= {name}
         skip = start + max(1, candidate.size if candidate.what in ("block", "tags") else 1)
+        self._pad = _NO_PAD
         if b"\n" in self._buf[start:skip]:
             # A fence line: what follows is read again as what it is now.
             return self._refuted_fence(candidate)
+        if candidate.what == "line":
+            # Looked at again, now without markerless forms.
+            self._muted = max(self._muted, start + 1)
+            self._i = start
+            self._fresh_line = False
+            return True
         self._advance(start, skip)
-        self._pad = _NO_PAD
         return True
 
     def _refuted_fence(self, candidate: _Candidate) -> bool:
@@ -1350,11 +1390,14 @@ class StreamScrubber:
             return True
         frame = reader.frame
         envelope = Envelope(frame.name, frame.around, named=frame.uses, special=True)
-        block = BlockReader(envelope, self._offer, reader.at, attributes={"name": header.recipient})
+        name = header.recipient
+        if self._offer.get(name) is None:
+            name = name.removeprefix(frame.prefix)
+        block = BlockReader(envelope, self._offer, reader.at, attributes={"name": name})
         block.evidence = True
         candidate.reader = block
         candidate.what = "block"
-        candidate.name = header.recipient
+        candidate.name = name
         candidate.code = header.code
         self._candidate = candidate
         self._mode = _CANDIDATE
@@ -1449,6 +1492,11 @@ class StreamScrubber:
                 return self._refute(candidate)
             return self._refute(candidate)
         stop = reader.at if verdict == DONE else len(buf)
+        if isinstance(reader, BlockReader) and reader.envelope.demand:
+            names = [scan(bytes(buf[part.start : part.end]), self._offer).name for part in reader.parts]
+            if verdict == MORE or not all(name is not None and self._offer.plain(name) for name in names):
+                self._muted = max(self._muted, reader.at)
+                return self._refute(candidate)
         if isinstance(reader, BlockReader):
             if verdict == DONE and not reader.parts:
                 return self._empty(candidate, reader, stop)
@@ -1494,7 +1542,7 @@ class StreamScrubber:
     ) -> tuple[list[tuple[Written, str]], bool, bool]:
         parts = list(reader.parts)
         if verdict == MORE:
-            part = reader.open_part(len(self._buf))
+            part = reader.open_part(len(self._buf), self._cut_off)
             if part is not None:
                 parts.append(part)
         if candidate.code:
@@ -1716,10 +1764,12 @@ class StreamScrubber:
             if buf[p] in b"`~":
                 self._i = p + 1
                 continue
-            size = tables.marks.at(buf, p, end, final)
-            if size == CUT:
-                if final:
+            size = tables.marks.at(buf, p, end)
+            if size == CUT and final:
+                size = tables.marks.at(buf, p, end, True)
+                if size == 0:
                     return self._end_of_reasoning(p)
+            if size == CUT:
                 return self._reasoned(p, final)
             if size == 0:
                 self._i = p + 1
@@ -1901,7 +1951,9 @@ class StreamScrubber:
             use: Use = role.target
             reader: _Reads = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
         else:
-            reader = BlockReader(role.target, self._offer, p + size - (1 if role.target.from_last else 0))
+            reader = BlockReader(
+                role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
+            )
         verdict = reader.read(buf, end, False)
         if verdict == NEST:
             return DONE
@@ -1926,7 +1978,9 @@ class StreamScrubber:
             use: Use = role.target
             reader: _Reads = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
         else:
-            reader = BlockReader(role.target, self._offer, p + size - (1 if role.target.from_last else 0))
+            reader = BlockReader(
+                role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
+            )
         verdict = reader.read(buf, end, False)
         if verdict == DEAD or (verdict == MORE and not reader.evidence and end - p > 2 * MAX_HEADER):
             self._i = p + size

@@ -51,7 +51,7 @@ class Sentinels:
     so that a marker cut by the network is found as what it may become.
     """
 
-    __slots__ = ("_prefixes", "_whole", "exact", "leads", "literals", "loose", "pattern", "seconds")
+    __slots__ = ("_loose", "_loose_prefixes", "_prefixes", "_whole", "exact", "leads", "literals", "loose", "pattern", "seconds")
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
         exact, loose = tuple(sorted(set(literals))), tuple(sorted({literal.lower() for literal in folded}))
@@ -78,7 +78,9 @@ class Sentinels:
             lead: frozenset() if bytes([lead]) in exact else frozenset(found) for lead, found in seconds.items()
         }
         self._whole = frozenset(exact) | frozenset(loose)
+        self._loose = frozenset(loose)
         self._prefixes = frozenset(literal[:size] for literal in self._whole for size in range(1, len(literal)))
+        self._loose_prefixes = frozenset(literal[:size] for literal in loose for size in range(1, len(literal)))
         body = root.pattern()
         # Nothing to find: a pattern that never matches.
         self.pattern: Final = re.compile(body[: -len(rb"|\Z)")] + b")" if body else rb"(?!)")
@@ -100,19 +102,17 @@ class Sentinels:
 
     def _verdict(self, buf: bytes | bytearray, start: int, stop: int, end: int, final: bool) -> int:
         word = bytes(buf[start:stop])
-        if word not in self._whole:
-            word = word.lower()
-        if stop == end and not final and word in self._prefixes:
+        if stop == end and not final and self.is_prefix(word):
             return CUT
-        while word not in self._whole:
+        while word:
+            if word in self._whole or word.lower() in self._loose:
+                return len(word)
             word = word[:-1]
-            if not word:
-                return NONE
-        return len(word)
+        return NONE
 
     def is_prefix(self, word: bytes) -> bool:
         """True if ``word`` is a proper prefix of a marker."""
-        return word in self._prefixes or word.lower() in self._prefixes
+        return word in self._prefixes or word.lower() in self._loose_prefixes
 
     def __reduce__(self) -> tuple[object, ...]:
         return (sentinels, (self.exact, self.loose))

@@ -41,6 +41,7 @@ ORDER: Final = (
     "bodies",
     "blocks",
     "frames",
+    "lines",
     "grammar",
     "resolve",
     "scrubber",

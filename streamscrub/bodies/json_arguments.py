@@ -69,7 +69,8 @@ def _unwrap(call: Written, declared: dict[str, Any]) -> None:
         return
     inner = [key for key in ARGUMENT_KEYS if key in value and key not in declared]
     rest = [key for key in value if key not in inner and key not in NAME_KEYS]
-    if len(inner) == 1 and not rest and isinstance(value[inner[0]], (dict, str)):
+    told = next((value[key] for key in NAME_KEYS if isinstance(value.get(key), str)), call.name)
+    if len(inner) == 1 and not rest and told == call.name and isinstance(value[inner[0]], (dict, str)):
         call.arguments = value[inner[0]]
         call.repairs.append(Repair("unwrapped", "arguments", inner[0], ""))
 

@@ -117,7 +117,7 @@ class CallReader(JsonReader):
     __slots__ = ("watch",)
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
-        self.watch = CallWatch(offer)
+        self.watch = CallWatch(offer, bare=bool(settings.get("bare")))
         super().__init__(start, around, self.watch)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
@@ -149,7 +149,7 @@ def scan(raw: bytes, offer: Offer) -> CallWatch:
     watch = CallWatch(offer)
     reader = JsonReader(0, Around(), watch)
     buf = bytearray(raw)
-    reader.read(buf, len(buf), False)
+    reader.read(buf, len(buf), True)
     return watch
 
 

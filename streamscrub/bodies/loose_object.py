@@ -13,7 +13,9 @@ from ..names import Offer
 from ..reading import DEAD, MORE, Around
 from .base import Body, Context, Ending, Settings, Written
 
-_HEAD: Final = re.compile(rb"[ \t\r\n]*+(?:call)?+:?+[ \t]*+([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+([{(])" % MAX_NAME)
+_HEAD: Final = re.compile(
+    rb"[ \t\r\n]*+(?:(?:call)?:[ \t]*+(?=[^{(]*[{(])|(?=[^{(]*\{))([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+([{(])" % MAX_NAME
+)
 _HEAD_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:call)?:?[ \t]*+(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
 
 

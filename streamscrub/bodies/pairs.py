@@ -95,6 +95,11 @@ class PairsReader:
         return (self._first, self.at) if self.evidence else (-1, -1)
 
     @property
+    def settled(self) -> bool:
+        """True if the bytes so far would be whole if nothing followed."""
+        return self._phase == _ITEMS
+
+    @property
     def open(self) -> bool:
         """True if the bytes end inside a key or value."""
         return self._phase in (_KEY, _AFTER_KEY, _VALUE)

@@ -51,6 +51,11 @@ class CodeReader(JsonReader):
         """Where the code stands: (start, end so far), or (-1, -1)."""
         return (self._first, self.at) if self.evidence else (-1, -1)
 
+    @property
+    def settled(self) -> bool:
+        """True if the bytes so far would be whole if nothing followed."""
+        return not self._stack and self._state == 0 and not self._list
+
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
         """Comments, a list bracket, ``const x = await``, then NAME and its parenthesis."""
         i = self._first
@@ -505,7 +510,7 @@ def _statement(code: _Code, context: Context, listed: bool) -> Written:
     code.skip()
     written = name.group()
     if code.peek() != "(":
-        return Written(None if code.at >= len(code.text) else written, fault="no arguments", complete=code.peek() != "")
+        return Written(None if code.at >= len(code.text) else written, fault="no arguments")
     if written == "print" and context.offer.get("print") is None:
         code.at += 1
         code.skip()
@@ -525,7 +530,6 @@ def _statement(code: _Code, context: Context, listed: bool) -> Written:
         call.arguments = _bind(positional, keywords, tool, context.offer.known)
     except _Bad as error:
         call.fault = str(error)
-        call.complete = code.at < len(code.text)
         call.repairs = list(code.repairs)
         return call
     call.repairs = list(code.repairs)

@@ -31,6 +31,11 @@ class TextReader:
     def keep(self) -> int:
         return self.at
 
+    @property
+    def settled(self) -> bool:
+        """True if the bytes so far would be whole if nothing followed."""
+        return True
+
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         close, closing = self._around.close.find(buf, self.at, end, final)
         other, opening = self._around.special.find(buf, self.at, end, final)
