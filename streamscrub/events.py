@@ -139,6 +139,12 @@ class ArgumentsDelta:
     span: Span
 
 
+# A frozen dataclass costs twice a plain one to build, and a Text comes with every delta: the scrubber sets its two
+# slots directly.
+_slots: Any = Text
+set_text: Final = _slots.text.__set__
+set_span: Final = _slots.span.__set__
+
 Event: TypeAlias = Text | Reasoning | ToolCall | RejectedCall | Dropped | CallStarted | ArgumentsDelta
 
 

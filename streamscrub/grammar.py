@@ -359,6 +359,7 @@ class _Union:
         self.folded: list[bytes] = []
         self.envelopes: dict[str, dict[str, Any]] = {}
         self.tags: list[tuple[Grammar, dict[str, Any]]] = []
+        self.lines: list[tuple[int, Line]] = []
 
     def add(
         self,
@@ -477,7 +478,10 @@ class _Union:
                 () if one.get("special") else _encode(one.get("close", ())),
             )
             for literal in one.get("open", ()):
-                self.add(Kind.RESULT, literal, bool(one.get("special")), grammar, closers)
+                if one.get("after_call"):
+                    self.lines.append((90, Line("result", grammar.name, literal)))
+                else:
+                    self.add(Kind.RESULT, literal, bool(one.get("special")), grammar, closers)
             for literal in one.get("close", ()):
                 self.add(Kind.CLOSE, literal, bool(one.get("special")), grammar, "result")
 
@@ -559,7 +563,7 @@ class _Union:
                 target = Use(BODIES["tags"], target, {**settings, "around": around, "leaks": leaks, "quotes": tuple(sorted(quotes))})
             bound[key] = replace(role, target=target)
         tables.roles = bound
-        lines: list[tuple[int, Line]] = []
+        lines = self.lines
         for grammar in self.grammars:
             for order, one in enumerate(grammar.data.get("line", ())):
                 for start in one.get("start", [""]):

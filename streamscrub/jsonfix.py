@@ -58,8 +58,15 @@ _AHEAD: Final = re.compile(_NEXT)
 _TAIL: Final = re.compile(r"[ \t\r\n}\],;]*+")
 _FINAL: Final = re.compile(r"[ \t\r\n}\]]*+\Z")
 
-_SPLIT_LIST: Final = re.compile(r"""\A[^"]*+"[ \t\r\n"\[{]|\A[^']*+'[ \t\r\n'\[{]|(["'])[ \t\r\n]*+\1""")
-_SPLIT_OBJECT: Final = re.compile(r"""(["'])[ \t\r\n]++(["'])[^"'\\]{1,128}+\2[ \t\r\n]*+:""")
+_SPLIT_LIST: Final = re.compile(
+    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n"\[\]{}]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n'\[\]{}]|(["'])[ \t\r\n]*+\1|\\["']""",
+    re.DOTALL,
+)
+_SPLIT_OBJECT: Final = re.compile(
+    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n]*+[}\]]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n]*+[}\]]"""
+    r"""|(["'])[ \t\r\n]++(["'])[^"'\\]{1,128}+\2[ \t\r\n]*+:""",
+    re.DOTALL,
+)
 _ODD: Final = re.compile(
     r"""\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|'|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})|[\\"\x00-\x1f]""",
 )
@@ -388,9 +395,9 @@ class _Walk:
             if char == '"':
                 return (bool(gap) or last != "string") and _KEY.match(text, at) is not None
             return ("\n" in gap or (bool(gap) and last != "string")) and any(k.match(text, at) for k in _OTHER_KEYS)
-        if last == "container":
-            return char in '{["'
-        if last == "scalar":
+        if last == "container" and char in '{["':
+            return True
+        if last != "string":
             return bool(gap) and char not in "'" + _DOUBLE + _SINGLE
         return "\n" in gap and char == '"'
 

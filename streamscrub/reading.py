@@ -51,8 +51,8 @@ class Around:
 def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) -> re.Pattern[bytes]:
     """A pattern that runs over bytes which are neither in ``stops`` nor can begin one of ``markers``.
 
-    A lead byte is run over if the byte after it is there and belongs to no marker; with ``escape`` a backslash takes
-    the byte after it along. Possessive, so it never backtracks.
+    A lead byte is run over if no marker stands there and none can still arrive; with ``escape`` a backslash takes the
+    byte after it along. Possessive, so it never backtracks.
     """
     return _plain_run(frozenset(stops), markers, escape)
 
@@ -62,9 +62,9 @@ def _plain_run(stops: frozenset[int], markers: Sentinels, escape: bool) -> re.Pa
     halts = stops | markers.leads | ({0x5C} if escape else set())
     plain = b"[^" + byte_class(halts) + b"]*+" if halts else rb"[\s\S]*+"
     steps = [rb"\\[\s\S]"] if escape else []
-    for lead, seconds in markers.seconds.items():
-        if lead not in stops and seconds:
-            steps.append(b"\\x%02x(?=[^" % lead + byte_class(seconds) + b"])")
+    leads = markers.leads - stops
+    if leads:
+        steps.append(b"(?!" + markers.pattern.pattern + b")[" + byte_class(leads) + b"]")
     return re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
 
 

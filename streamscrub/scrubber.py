@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import re
 from codecs import utf_8_decode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -33,6 +33,8 @@ from .events import (
     Repair,
     Text,
     ToolCall,
+    set_span,
+    set_text,
 )
 from .frames import Frame, Header, HeaderReader
 from .grammar import Grammar, Kind, Role, Tables, tables
@@ -48,7 +50,7 @@ from .lines import (
     element_at,
 )
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, Around
+from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
 from .resolve import Outcome, decode_parts, merge_headed, settle_call
 from .sentinels import CUT, Sentinels
 from .tools import read_tools
@@ -71,7 +73,8 @@ _SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
 _RUN_OR_LINE: Final = re.compile(rb"`+|\n")
 _AT_HEADER: Final = re.compile(rb"[ \t]to=[^\s<]{0,%d}[ \t]*+" % MAX_NAME)
 _AT_HEADER_CUT: Final = re.compile(rb"[ \t](?:t(?:o(?:=(?:[^\s<]{0,%d}[ \t]*+)?)?)?)?\Z" % MAX_NAME)
-_PIECE: Final = 1 << 16  # bytes looked at in one go while dropping
+_new: Final = object.__new__
+_PAUSES: Final = frozenset(b"\\<")
 
 
 class _Reads(Protocol):
@@ -163,7 +166,11 @@ class StreamScrubber:
         self._high = ""  # the first half of a surrogate pair
         self._finished = False
         self._cut_off = False  # the finish reason says that the stream was cut
-        self._ending = False
+
+        self._search: Callable[[str], object] | None = None
+        self._match: Callable[[bytearray, int], re.Match[bytes]] | None = None
+        self._matched = 0
+        self._match_limit = 0
 
         self._mode = _TEXT
         self._candidate: _Candidate | None = None
@@ -228,9 +235,32 @@ class StreamScrubber:
 
         Raises ``TypeError`` for anything but ``str`` or ``bytes`` and ``ValueError`` after ``finish``.
         """
+        # Two states make up nearly all of a stream, and each is left only for something that could change it: ordinary
+        # text in the middle of a line, and the inside of a long string or value.
         if type(chunk) is str:
-            if self._mode == _TEXT and not self._buf and self._fast() and not self._tables.lead.search(chunk):
-                return self._plain(chunk)
+            search = self._search
+            if search is not None and chunk and search(chunk) is None:
+                start = self._base
+                self._base = end = start + (len(chunk) if chunk.isascii() else len(chunk.encode()))
+                self._tail = chunk
+                event = _new(Text)
+                set_text(event, chunk)
+                set_span(event, (start, end))
+                return [event]
+            match = self._match
+            if match is not None:
+                try:
+                    data = chunk.encode()
+                except UnicodeEncodeError:
+                    data = self._encode(chunk)
+                buf = self._buf
+                buf += data
+                size = len(buf)
+                self._matched = end = match(buf, self._matched).end()
+                # A last byte that begins an escape or a tag decides nothing either; it is matched again with the next.
+                if (end == size or (end + 1 == size and buf[end] in _PAUSES)) and size <= self._match_limit:
+                    return []
+                return self._slow(b"")
             data = self._encode(chunk)
         elif isinstance(chunk, bytes | bytearray | memoryview):
             data = bytes(chunk)
@@ -243,21 +273,30 @@ class StreamScrubber:
             raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}")
         if self._finished:
             raise ValueError("feed after finish: make a new StreamScrubber for the next response")
-        buf = self._buf
-        buf += data
-        candidate = self._candidate
-        if candidate is not None and not self._progress:
-            # Inside a long string or value: nothing to decide until something else than its text arrives.
-            reader = candidate.reader
-            run = reader.run
-            if run is not None and len(buf) - candidate.start <= self._max_bytes:
-                found = run.match(buf, reader.at)
-                if found is not None and found.end() == len(buf):
-                    self._skimmed(reader, len(buf))
-                    return []
+        return self._slow(data)
+
+    def _slow(self, data: bytes) -> list[Event]:
+        """Take bytes through the machine, and see whether the next delta may go the fast way."""
+        if self._match is not None:
+            self._skimmed()
+        elif self._search is not None:
+            self._shown = True
+            self._after_markup = False
+        self._search = self._match = None
+        self._buf += data
         self._run(False)
         self._compact()
         out, self._out = self._out, []
+        candidate = self._candidate
+        if candidate is None:
+            if self._mode == _TEXT and not self._buf and self._fast():
+                self._search = self._tables.lead.search
+        elif self._mode == _CANDIDATE and not self._progress and not self._high:
+            reader = candidate.reader
+            if reader.run is not None:
+                self._match = reader.run.match
+                self._matched = _innermost(reader).at
+                self._match_limit = candidate.start + self._max_bytes
         return out
 
     def finish(self, finish_reason: str | None = None) -> list[Event]:
@@ -274,7 +313,12 @@ class StreamScrubber:
         if self._high:
             self._buf += b"\xef\xbf\xbd"
             self._high = ""
-        self._ending = True
+        if self._match is not None:
+            self._skimmed()
+        elif self._search is not None:
+            self._shown = True
+            self._after_markup = False
+        self._search = self._match = None
         self._run(True)
         self._compact()
         out, self._out = self._out, []
@@ -292,22 +336,13 @@ class StreamScrubber:
         """True in the middle of a line of ordinary text, where only a lead character can change anything."""
         return (
             self._line is None
+            and not self._fresh_line
             and self._pad == _NO_PAD
             and not self._section
             and not self._high
             and not self._finished
             and not self._pending
         )
-
-    def _plain(self, chunk: str) -> list[Event]:
-        if not chunk:
-            return []
-        start = self._base
-        self._base = end = start + (len(chunk) if chunk.isascii() else len(chunk.encode()))
-        self._tail = chunk
-        self._shown = True
-        self._after_markup = False
-        return [Text(chunk, (start, end))]
 
     def _encode(self, chunk: str) -> bytes:
         """Wire bytes of a text delta: a surrogate pair joins over two deltas, a lone one is U+FFFD."""
@@ -322,35 +357,27 @@ class StreamScrubber:
                 chunk = chunk[:-1]
             return chunk.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
-    @staticmethod
-    def _skimmed(reader: _Reads, end: int) -> None:
-        """Everything up to ``end`` is the text of an open string or value."""
-        while True:
-            reader.at = end
-            inner = getattr(reader, "inner", None)
-            if inner is None:
-                return
-            reader = inner
+    def _skimmed(self) -> None:
+        """Everything up to ``_matched`` was the text of an open string or value."""
+        candidate = self._candidate
+        assert candidate is not None
+        reader: Any = candidate.reader
+        while reader is not None:
+            reader.at = self._matched
+            reader = getattr(reader, "inner", None)
 
     # -- the loop
 
     def _run(self, final: bool) -> None:
-        steps = (
-            self._text,
-            self._in_candidate,
-            self._in_reasoning,
-            self._in_fence,
-            self._in_result,
-            self._in_drop,
-            self._in_skip,
-        )
-        while steps[self._mode](final):
+        while _STEPS[self._mode](self, final):
             pass
 
     def _compact(self) -> None:
         """Forget what was told. The buffer holds only what is undecided."""
         candidate = self._candidate
         low = self._pending[0][1] if self._pending else self._at
+        if low <= 0:
+            return
         if candidate is not None:
             low = min(low, candidate.start) if self._mode != _SKIP else min(candidate.reader.keep, candidate.reader.at)
         if self._draft_from >= 0:
@@ -364,11 +391,12 @@ class StreamScrubber:
         self._span_at -= low
         self._muted -= low
         self._draft_from = self._draft_from - low if self._draft_from >= 0 else -1
-        self._pending = [(kind, start - low, end - low) for kind, start, end in self._pending]
-        for one in (*self._drafts, *((candidate,) if candidate is not None else ())):
-            one.start -= low
-            one.told -= low if one.told >= 0 else 0
-            one.reader.shift(low)
+        if self._pending:
+            self._pending = [(kind, start - low, end - low) for kind, start, end in self._pending]
+        if candidate is not None:
+            candidate.start -= low
+            candidate.told -= low if candidate.told >= 0 else 0
+            candidate.reader.shift(low)
 
     # -- telling
 
@@ -377,8 +405,10 @@ class StreamScrubber:
 
     def _tell_text(self, end: int) -> None:
         """Tell accepted text up to ``end``, what was undecided before it included."""
-        start = self._pending[0][1] if self._pending else self._at
-        self._pending.clear()
+        start = self._at
+        if self._pending:
+            start = self._pending[0][1]
+            self._pending.clear()
         self._at = end
         if end <= start:
             return
@@ -387,22 +417,28 @@ class StreamScrubber:
             return
         if self._bare_fence is not None and self._buf[start:end].strip():
             self._bare_kept = True
-        text = self._decode(start, end)
-        self._tail = text or self._tail
+        base = self._base
+        if base + end <= 0 or self._prefilling:
+            return
+        if base + start < 0:
+            start = -base
+        text = utf_8_decode(self._buf[start:end], "replace", True)[0]
+        self._tail = text
         self._shown = True
-        if text.strip():
+        if self._after_markup and text.strip():
             self._after_markup = False
-        if self._base + end > 0 and not self._prefilling:
-            clip = max(start, -self._base)
-            shown = text if clip == start else self._decode(clip, end)
-            if shown:
-                self._out.append(Text(shown, self._span_of(clip, end)))
+        event = _new(Text)
+        set_text(event, text)
+        set_span(event, (base + start, base + end))
+        self._out.append(event)
 
     def _decode(self, start: int, end: int) -> str:
-        return utf_8_decode(bytes(self._buf[start:end]), "replace", True)[0]
+        return utf_8_decode(self._buf[start:end], "replace", True)[0]
 
     def _whole_end(self, start: int, end: int) -> int:
         """``end`` without the start of a code point that is still incomplete."""
+        if end > start and self._buf[end - 1] < 0x80:
+            return end
         for back in range(1, min(4, end - start + 1)):
             byte = self._buf[end - back]
             if byte < 0x80:
@@ -640,6 +676,22 @@ class StreamScrubber:
             self._fresh_line = True
         return verdict
 
+    def _line_result(self, i: int, size: int) -> int:
+        """A result that only a word opens, right behind a call: it reaches to the next token or the end."""
+        if not self._after_call or not self._after_markup or self._on_fabricated == "keep":
+            return DEAD
+        self._before(i)
+        self._drop_pending()
+        self._at = self._i = i
+        if self._on_fabricated == "cut":
+            self._enter_drop("fabricated_result")
+            return DONE
+        self._drop("fabricated_result", i, i + size)
+        self._at = self._i = i + size
+        self._stop = NOTHING
+        self._mode = _RESULT
+        return DONE
+
     def _role_word(self, i: int, end: int, final: bool) -> int:
         """Between two messages a bare role word is the start of a header, if a header token follows it."""
         for frame in self._tables.frames:
@@ -686,6 +738,8 @@ class StreamScrubber:
         if words > 0:
             start = bytes(buf[i : i + words])
             line = next(one for one in tables.lines if one.start.encode() == start)
+            if line.syntax == "result":
+                return self._line_result(i, words)
             action = ActionReader(i, offer, self._plain_around(), {}, line.grammar, (start, line.then.encode()))
             return self._begin(_Candidate(i, action, "line", words))
         word = _WORD.match(buf, i, end)
@@ -1128,8 +1182,6 @@ class StreamScrubber:
         line = self._line
         starts = line is not None and not line.strip()
         counts = not no_tools and (role.special or starts or self._after_call)
-        if role.literal.endswith(b":"):
-            counts = counts and starts and self._last_calls != [] and self._after_call
         if self._on_fabricated == "keep" or not counts or (self._frame_kind and not role.special):
             if role.special and self._on_fabricated != "keep":
                 self._markup("control", p, p + size)
@@ -2072,21 +2124,50 @@ class StreamScrubber:
     # -- copying
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StreamScrubber:
+        self._settle()
         other = object.__new__(StreamScrubber)
+        shared = ("_tables", "_offer", "_options", "_search")
         for key, value in self.__dict__.items():
-            other.__dict__[key] = value if key in ("_tables", "_offer", "_options") else copy.deepcopy(value, memo)
+            other.__dict__[key] = value if key in shared else copy.deepcopy(value, memo)
         return other
 
+    def _settle(self) -> None:
+        """Leave the fast way inside a value, whose state would not survive a copy."""
+        if self._match is not None:
+            self._skimmed()
+            self._match = None
+
     def __getstate__(self) -> dict[str, Any]:
+        self._settle()
         state = dict(self.__dict__)
+        state["_search"] = self._search is not None
         del state["_tables"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._tables = tables(self._options[0], self._options[1])
+        self._search = self._tables.lead.search if state["_search"] else None
 
 
+def _innermost(reader: Any) -> _Reads:
+    """The reader that has the bytes, inside of those that hold it."""
+    while True:
+        inner = getattr(reader, "inner", None)
+        if inner is None:
+            return reader  # type: ignore[no-any-return]
+        reader = inner
+
+
+_STEPS: Final = (
+    StreamScrubber._text,
+    StreamScrubber._in_candidate,
+    StreamScrubber._in_reasoning,
+    StreamScrubber._in_fence,
+    StreamScrubber._in_result,
+    StreamScrubber._in_drop,
+    StreamScrubber._in_skip,
+)
 _HANDLERS: Final = {
     Kind.OPEN: StreamScrubber._do_open,
     Kind.TAG: StreamScrubber._do_tag,

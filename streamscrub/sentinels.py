@@ -51,7 +51,7 @@ class Sentinels:
     so that a marker cut by the network is found as what it may become.
     """
 
-    __slots__ = ("_loose", "_loose_prefixes", "_prefixes", "_whole", "exact", "leads", "literals", "loose", "pattern", "seconds")
+    __slots__ = ("_loose", "_loose_prefixes", "_prefixes", "_whole", "exact", "leads", "literals", "loose", "pattern")
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
         exact, loose = tuple(sorted(set(literals))), tuple(sorted({literal.lower() for literal in folded}))
@@ -67,16 +67,6 @@ class Sentinels:
         self.leads: Final = frozenset(byte for byte, _ in root.next) | frozenset(
             byte - 32 for byte, fold in root.next if fold and 97 <= byte <= 122
         )
-        # For each lead byte, the bytes that can follow it; empty where the lead byte alone is a marker.
-        seconds: dict[int, set[int]] = {}
-        for (byte, fold), node in root.next.items():
-            for lead in {byte, byte - 32} if fold and 97 <= byte <= 122 else {byte}:
-                found = seconds.setdefault(lead, set())
-                found.update(after for after, _ in node.next)
-                found.update(after - 32 for after, folds in node.next if folds and 97 <= after <= 122)
-        self.seconds: Final = {
-            lead: frozenset() if bytes([lead]) in exact else frozenset(found) for lead, found in seconds.items()
-        }
         self._whole = frozenset(exact) | frozenset(loose)
         self._loose = frozenset(loose)
         self._prefixes = frozenset(literal[:size] for literal in self._whole for size in range(1, len(literal)))

@@ -1,0 +1,722 @@
+"""The command line: thin verbs around the library.
+
+Standard output carries text or one result, and nothing else; what is told beside it goes to standard error. Exit codes:
+0, 1 a check failed or a file could not be written, 2 wrong use, 130 interrupted, 141 the reader of a pipe went away.
+(Longer than other modules: seven verbs of a screen each, which share their options and nothing that others need.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from difflib import SequenceMatcher
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Any, Final, NoReturn
+from unicodedata import combining, east_asian_width
+
+import streamscrub
+
+from .events import Dropped, Event, Reasoning, RejectedCall, Repair, Scrubbed, Text, ToolCall
+from .grammar import Grammar, GrammarError, find, folder, shipped
+from .models import explain
+from .scrubber import StreamScrubber
+
+MARK: Final = "↺"
+_PIECE: Final = 1 << 16  # bytes of one read; a read returns what is there and never waits for more
+_CALLS_FD: Final = 3
+_SECONDS: Final = 9.0  # of the demo at speed 1
+_CUTS: Final = (1, 2, 3, 4, 5, 7)  # characters of the equal pieces in which `check` feeds an example
+_SHOWN: Final = 200  # characters of one value in a message
+_UNREAD: Final = frozenset(("malformed", "truncated", "too_large"))
+_COLORS: Final = {
+    "text": "", "reasoning": "2", "markup": "36", "call": "32", "repaired": "33", "rejected": "31", "dim": "2", "bold": "1",
+}  # fmt: skip
+
+
+class _Usage(Exception):
+    """Wrong use, said in one line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _Usage(f"{self.prog}: {message}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb and return its exit code."""
+    try:
+        args = _parser().parse_args(argv)
+        code: int = args.run(args)
+    except SystemExit as end:  # --help and --version
+        return int(end.code or 0)
+    except _Usage as error:
+        _say(sys.stderr, f"{error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _hush()
+        return 141
+    except OSError as error:
+        _hush()
+        _say(sys.stderr, f"streamscrub: {error.filename or 'the output'}: {error.strerror}\n")
+        return 1
+    return code
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="streamscrub", description=streamscrub.__doc__, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"streamscrub {streamscrub.__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    reads = _reading_options()
+
+    def verb(name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: _Parser) -> _Parser:
+        made = verbs.add_parser(name, help=text, description=text, parents=list(parents), allow_abbrev=False)
+        made.set_defaults(run=run)
+        return made
+
+    one = verb("scrub", _scrub, "pipe filter: visible text to stdout as it arrives", reads)
+    one.add_argument("--calls", metavar="FILE", help="write calls as JSON lines to FILE (default: fd 3 if it is open)")
+    one.add_argument("--show-reasoning", action="store_true", help="write reasoning to stderr as it arrives")
+    one = verb("parse", _parse, "read a whole response: one JSON result", reads)
+    one.add_argument("--raw", action="store_true", help="show each block as the model wrote it beside its call")
+    one = verb("explain", _explain, "show the wire text with what each stretch of it is", reads)
+    one.add_argument("--chunk", type=_count, metavar="N", help="feed N characters at a time, a line for each")
+    one.add_argument("--no-color", action="store_true", help="no colours (as NO_COLOR or no terminal)")
+    one = verb("grammars", _grammars, "list the grammars, show one, or explain the choice for a model")
+    one.add_argument("name", nargs="?", metavar="NAME", help="show the file of this grammar")
+    one.add_argument("--model", metavar="ID", help="say which grammars a model id stands for, and why")
+    one = verb("check", _check, "run the worked examples of all grammars, or of the given files, at every cut")
+    one.add_argument("files", nargs="*", metavar="FILE.toml", help="grammar files, or names of shipped ones")
+    one = verb("demo", _demo, "replay a damaged stream beside what a regex would have shown")
+    one.add_argument("--fast", action="store_true", help="without delays (STREAMSCRUB_DEMO_SPEED=2: twice as fast)")
+    one.add_argument("--no-color", action="store_true", help="no colours (as NO_COLOR or no terminal)")
+    return parser
+
+
+def _reading_options() -> _Parser:
+    parser = _Parser(add_help=False)
+    add = parser.add_argument
+    add("file", nargs="?", default="-", metavar="FILE", help="what the model wrote ('-' or missing: stdin)")
+    add("--tools", metavar="FILE", help="JSON of the offered tools in any shape, or a request body with 'tools'")
+    add("--model", metavar="ID", help="model id; orders readings that are equally good")
+    add("--grammar", metavar="NAME", action="append", dest="grammars", help="only this grammar (repeatable) or FILE.toml")
+    add("--reasoning", choices=("auto", "open", "off"), default="auto", help="open: the prompt opened a section")
+    add("--prefill", metavar="TEXT", default="", help="tail of the prompt that belongs to the assistant's turn")
+    add("--finish-reason", metavar="WORD", default="stop", help="how the stream ended (default: stop; cut: length)")
+    add("--on-fabricated", choices=("drop", "cut", "keep"), default="drop", help="results that the model made up")
+    add("--no-recover", action="store_true", help="reject every call as withheld")
+    add("--strict", action="store_true", help="reject every call that needs a repair")
+    return parser
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal() or not int(word):
+        raise argparse.ArgumentTypeError(f"{word!r} is no number above 0")
+    return int(word)
+
+
+# -- input and output
+
+
+def _say(stream: IO[str] | None, text: str, encoding: str = "") -> None:
+    """Write at once, whatever the encoding of the terminal lacks."""
+    if stream is None:
+        return
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None:
+        stream.write(text)
+        stream.flush()
+    else:
+        stream.flush()
+        buffer.write(text.encode(encoding or stream.encoding or "utf-8", "replace"))
+        buffer.flush()
+
+
+def _out(text: str) -> None:
+    """Text and JSON are UTF-8 wherever they go."""
+    _say(sys.stdout, text, "utf-8")
+
+
+def _hush() -> None:
+    """Nobody reads standard output any more; without this the interpreter complains about the rest at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _chunks(path: str) -> Iterator[bytes]:
+    """The bytes of a file or of standard input, each as soon as it is there."""
+    if path != "-":
+        try:
+            with open(path, "rb") as file:
+                while data := file.read1(_PIECE):
+                    yield data
+        except OSError as error:
+            raise _Usage(f"streamscrub: cannot read {path}: {error.strerror}") from None
+        return
+    buffer = getattr(sys.stdin, "buffer", None)
+    while buffer is not None and (data := buffer.read1(_PIECE)):
+        yield data
+
+
+def _read_tools(args: argparse.Namespace) -> Any:
+    """The records in a tools file: a list, one record, or what stands under ``tools`` or ``functions`` of a body."""
+    if args.tools is None:
+        return None
+    if args.tools == args.file == "-":
+        raise _Usage("streamscrub: --tools and the text cannot both be read from stdin")
+    try:
+        found = json.loads(b"".join(_chunks(args.tools)).decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise _Usage(f"streamscrub: {args.tools} is no JSON: {error}") from None
+    if isinstance(found, dict) and isinstance(found.get("result"), dict):
+        found = found["result"]
+    if isinstance(found, dict):
+        found = next((found[key] for key in ("tools", "functions") if key in found), [found])
+    if found is not None and not isinstance(found, list):
+        raise _Usage(f"streamscrub: {args.tools} holds no list of tools")
+    return found
+
+
+def _scrubber(args: argparse.Namespace) -> StreamScrubber:
+    tools = _read_tools(args)
+    try:
+        return StreamScrubber(
+            tools,
+            grammars=args.grammars,
+            model=args.model,
+            reasoning=args.reasoning,
+            prefill=args.prefill,
+            recover=not args.no_recover,
+            on_fabricated=args.on_fabricated,
+            strict=args.strict,
+        )
+    except (TypeError, ValueError) as error:
+        raise _Usage(f"streamscrub: {error}") from None
+
+
+def _plain(text: str) -> str:
+    """``text`` on one line that no terminal takes for a command."""
+    return "".join(
+        char if char.isprintable() else json.dumps(char)[1:-1] if char < " " else f"\\u{ord(char):04x}" for char in text
+    )
+
+
+def _short(value: Any, most: int = _SHOWN) -> str:
+    text = _plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _raw(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _record(event: ToolCall | RejectedCall) -> dict[str, Any]:
+    """A call as JSON; a rejected one carries ``rejected`` with the reason."""
+    record: dict[str, Any] = {"number": event.number}
+    if isinstance(event, RejectedCall):
+        record["rejected"] = event.reason
+    record |= {"name": event.name, "arguments": event.arguments, "grammar": event.grammar}
+    if isinstance(event, RejectedCall):
+        record["detail"] = event.detail
+    else:
+        record |= {"strategy": event.strategy, "repairs": [asdict(repair) for repair in event.repairs]}
+    return record | {"model_id": event.model_id, "span": list(event.span), "raw": _raw(event.raw)}
+
+
+def _repairs(repairs: Iterable[Repair]) -> str:
+    """The kinds of repairs with their places, each kind once."""
+    places: dict[str, list[str]] = {}
+    for repair in repairs:
+        places.setdefault(repair.kind, []).append(_short(repair.where))
+    shown = [(kind, ", ".join(dict.fromkeys(filter(None, where)))) for kind, where in places.items()]
+    return "; ".join(f"{kind} ({where})" if where else kind for kind, where in shown)
+
+
+def _remark(event: ToolCall | RejectedCall) -> str:
+    if isinstance(event, RejectedCall):
+        return f"{MARK} rejected {_short(event.name or 'a call without a name')}: {event.reason}, {_short(event.detail)}"
+    return f"{MARK} repaired {_short(event.name)} [{event.strategy}]: {_repairs(event.repairs)}"
+
+
+# -- scrub
+
+
+def _scrub(args: argparse.Namespace) -> int:
+    sink = _calls_sink(args.calls)
+    scrubber = _scrubber(args)
+    untold = 0
+    try:
+        for chunk in _chunks(args.file):
+            untold += _pass_on(scrubber.feed(chunk), sink, args.show_reasoning)
+        untold += _pass_on(scrubber.finish(args.finish_reason), sink, args.show_reasoning)
+    finally:
+        if args.calls and sink is not None:
+            with suppress(BrokenPipeError):
+                sink.close()
+    if untold:
+        _say(sys.stderr, f"streamscrub: {untold} calls read and not written (--calls FILE, or 3>FILE)\n")
+    return 0
+
+
+def _pass_on(events: list[Event], sink: IO[bytes] | None, reasoning: bool) -> int:
+    """Write each event where it belongs, at once. Returns the number of calls that went nowhere."""
+    untold = 0
+    for event in events:
+        if isinstance(event, Text):
+            _out(event.text)
+        elif isinstance(event, Reasoning) and reasoning:
+            _say(sys.stderr, event.text)
+        elif isinstance(event, ToolCall | RejectedCall):
+            if sink is None:
+                untold += isinstance(event, ToolCall)
+            else:
+                sink.write(json.dumps(_record(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                sink.flush()
+            if isinstance(event, RejectedCall) or event.repairs:
+                _say(sys.stderr, _remark(event) + "\n")
+    return untold
+
+
+def _calls_sink(path: str | None) -> IO[bytes] | None:
+    if path == "-":
+        raise _Usage("streamscrub: --calls needs a file of its own; stdout carries the text")
+    if path:
+        try:
+            return open(path, "wb")
+        except OSError as error:
+            raise _Usage(f"streamscrub: cannot write {path}: {error.strerror}") from None
+    return os.fdopen(_CALLS_FD, "wb", closefd=False) if _is_given(_CALLS_FD) else None
+
+
+def _is_given(number: int) -> bool:
+    """Was this descriptor opened for us? What Python opens itself is not inheritable; make's job server is no file."""
+    try:
+        import fcntl
+
+        mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+    except (ImportError, OSError):
+        return False
+    jobs = re.search(r"--jobserver-(?:auth|fds)=(\d++),(\d++)", os.environ.get("MAKEFLAGS", ""))
+    return mode != os.O_RDONLY and os.get_inheritable(number) and not (jobs and str(number) in jobs.groups())
+
+
+# -- parse
+
+
+def _parse(args: argparse.Namespace) -> int:
+    scrubber = _scrubber(args)
+    events = [event for chunk in _chunks(args.file) for event in scrubber.feed(chunk)]
+    result = Scrubbed(_merged([*events, *scrubber.finish(args.finish_reason)]))
+    if args.raw:
+        for event in result.events:
+            if isinstance(event, ToolCall | RejectedCall):
+                _out(_beside(event))
+        return 0
+    shown = {
+        "text": result.text,
+        "reasoning": result.reasoning,
+        "calls": [_record(call) for call in result.calls],
+        "rejected": [_record(call) for call in result.rejected],
+        "dropped": [{"kind": one.kind, "span": list(one.span), "raw": _raw(one.raw)} for one in result.dropped],
+        "counts": {
+            "tool_calls": len(result.calls),
+            "repaired": sum(call.repaired for call in result.calls),
+            "parse_failures": sum(call.reason in _UNREAD for call in result.rejected),
+        },
+    }
+    _out(json.dumps(shown, ensure_ascii=False, indent=2) + "\n")
+    return 0
+
+
+def _beside(event: ToolCall | RejectedCall) -> str:
+    """The block exactly as it was written, then what was read out of it."""
+    start, end = event.span
+    head = f"--- call {event.number}, bytes {start} to {end}, {event.grammar or 'no grammar'}\n"
+    if isinstance(event, ToolCall):
+        read = f"=> {event.name} {json.dumps(event.arguments, ensure_ascii=False)}\n"
+    else:
+        read = ""
+    remark = _remark(event) + "\n" if isinstance(event, RejectedCall) or event.repairs else ""
+    return f"{head}{_raw(event.raw)}\n{read}{remark}"
+
+
+def _merged(events: Iterable[Event]) -> list[Event]:
+    """Adjacent text, reasoning and markup of one kind joined, as they were not cut by the reads."""
+    out: list[Event] = []
+    for (kind, _), group in groupby(events, lambda event: (type(event), getattr(event, "kind", ""))):
+        run: list[Any] = list(group)
+        span = (run[0].span[0], run[-1].span[1])
+        if kind is Dropped:
+            out.append(Dropped(b"".join(one.raw for one in run), run[0].kind, span))
+        elif kind in (Text, Reasoning):
+            out.append(kind("".join(one.text for one in run), span))
+        else:
+            out += run
+    return out
+
+
+# -- explain
+
+
+class _Paint:
+    """Colours where they are wanted."""
+
+    def __init__(self, refused: bool) -> None:
+        tty = sys.stdout is not None and sys.stdout.isatty()
+        self.on = tty and not refused and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    def __call__(self, kind: str, text: str) -> str:
+        code = _COLORS[kind]
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
+
+
+def _kind_of(event: Event) -> str:
+    if isinstance(event, ToolCall):
+        return "repaired" if event.repairs else "call"
+    names = {Text: "text", Reasoning: "reasoning", Dropped: "markup", RejectedCall: "rejected"}
+    return names[type(event)]
+
+
+def _explain(args: argparse.Namespace) -> int:
+    paint = _Paint(args.no_color)
+    scrubber = _scrubber(args)
+    wire = b"".join(_chunks(args.file))
+    if args.chunk:
+        _explain_chunks(scrubber, wire, args, paint)
+        return 0
+    events = _merged([*scrubber.feed(wire), *scrubber.finish(args.finish_reason)])
+    digits = max(4, len(str(len(wire))))
+    margin = 2 * digits + 14
+    width = max(24, _columns() - margin)
+    for event in events:
+        kind = _kind_of(event)
+        start, end = event.span
+        rows = [row for line in _lines(_raw(wire[start:end])) for row in _wrapped(line, width)]
+        label = f"{start:>{digits}} {end:>{digits}}  {kind:<10} "
+        _say(sys.stdout, paint("dim", label) + paint(kind, rows[0]) + "\n")
+        for row in [paint(kind, row) for row in rows[1:]] + [paint("dim", row) for row in _details(event)]:
+            _say(sys.stdout, " " * (margin - 1) + row + "\n")
+    return 0
+
+
+def _columns() -> int:
+    return min(max(shutil.get_terminal_size((80, 24)).columns, 40), 160)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of ``text``, with their ends visible."""
+    lines = [_plain(line.removesuffix("\r")) + ("\\r" if line.endswith("\r") else "") for line in text.split("\n")]
+    marked = [line + "⏎" for line in lines[:-1]] + lines[-1:]
+    return [line for line in marked if line] or [""]
+
+
+def _details(event: Event) -> list[str]:
+    if isinstance(event, ToolCall):
+        read = f"= {_short(event.name)} {_short(event.arguments)}"
+        return [read, f"{MARK} {_repairs(event.repairs)} [{event.strategy}]"] if event.repairs else [read]
+    if isinstance(event, RejectedCall):
+        return [f"= {event.reason}: {_short(event.detail)}"]
+    return [f"= {event.kind}"] if isinstance(event, Dropped) else []
+
+
+def _explain_chunks(scrubber: StreamScrubber, wire: bytes, args: argparse.Namespace, paint: _Paint) -> None:
+    try:
+        whole: str | bytes = wire.decode()
+    except UnicodeDecodeError:
+        whole = wire
+    count = 0
+    for count, at in enumerate(range(0, len(whole), args.chunk), 1):
+        piece = whole[at : at + args.chunk]
+        _tell_chunk(str(count), piece, scrubber.feed(piece), scrubber.held, paint)
+    _tell_chunk("end", args.finish_reason, scrubber.finish(args.finish_reason), scrubber.held, paint)
+
+
+def _tell_chunk(label: str, piece: str | bytes, events: list[Event], held: bytes, paint: _Paint) -> None:
+    shown = _short(piece if isinstance(piece, str) else _raw(piece), 32)
+    told = ", ".join(paint(_kind_of(event), _summary(event)) for event in _merged(events)) or paint("dim", "-")
+    tail = f"   held {len(held)}: {_short(_raw(held[-24:]))}" if held else ""
+    _say(sys.stdout, f"{label:>5} {paint('dim', '|' + shown + '|')} {told}{paint('dim', tail)}\n")
+
+
+def _summary(event: Event) -> str:
+    if isinstance(event, Text | Reasoning):
+        return f"{_kind_of(event)} {_short(event.text)!r}"
+    if isinstance(event, ToolCall):
+        mark = f" {MARK} {_repairs(event.repairs)}" if event.repairs else ""
+        return f"call {_short(event.name)} {_short(event.arguments)}{mark}"
+    if isinstance(event, RejectedCall):
+        return f"rejected {_short(event.name or '')} {event.reason}"
+    return f"markup {event.kind}" if isinstance(event, Dropped) else type(event).__name__
+
+
+# -- grammars
+
+
+def _grammars(args: argparse.Namespace) -> int:
+    if args.model is not None:
+        if args.name is not None:
+            raise _Usage("streamscrub grammars: a name and --model are two questions")
+        _out(_short(args.model, 400) + ": " if False else "")
+        _out(explain(_plain(args.model)) + "\n")
+    elif args.name is not None:
+        _out(_file_of(args.name))
+    else:
+        for grammar in shipped().values():
+            models = " ".join(grammar.models)
+            _out(f"{grammar.name:<18} {grammar.data.get('title', '')}\n" + (f"{'':<18}   {models}\n" if models else ""))
+    return 0
+
+
+def _file_of(name: str) -> str:
+    (grammar,) = _found(name)
+    where = Path(name) if name.endswith(".toml") else folder() / grammar.file
+    return where.read_text(encoding="utf-8")
+
+
+def _found(*names: str) -> tuple[Grammar, ...]:
+    try:
+        return find(names)
+    except ValueError as error:
+        raise _Usage(f"streamscrub: {error}") from None
+
+
+# -- check
+
+
+def _check(args: argparse.Namespace) -> int:
+    failed = False
+    for name in args.files or shipped():
+        if name.endswith(".toml") and not Path(name).is_file():
+            raise _Usage(f"streamscrub check: no such file: {name}")
+        try:
+            grammar = Grammar.load(name) if name.endswith(".toml") else _found(name)[0]
+            runs, problems = _run_examples(grammar)
+        except GrammarError as error:
+            runs, problems = 0, [str(error)]
+        failed = failed or bool(problems)
+        title = Path(name).stem if problems and not runs else grammar.name
+        if problems:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            _say(sys.stdout, f"FAIL {_short(title):<18} {_plain(problems[0])}{more}\n")
+        else:
+            _say(sys.stdout, f"ok   {_short(title):<18} {len(grammar.examples)} examples, {runs} runs\n")
+    return int(failed)
+
+
+def _run_examples(grammar: Grammar) -> tuple[int, list[str]]:
+    """Every example with only this grammar and beside all others, at every cut: (number of runs, what went wrong)."""
+    if not grammar.examples:
+        return 0, ["has no examples"]
+    runs, problems = 0, []
+    everything = [*shipped().values(), grammar]  # of two with one name the last counts
+    for index, example in enumerate(grammar.examples, 1):
+        title = str(example.get("title", f"example {index}"))
+        for beside, grammars in (("alone", [grammar]), ("with all grammars", everything)):
+            made, problem = _run_example(example, grammars)
+            runs += made
+            if problem:
+                problems.append(f"{title!r}, {beside}, {problem}")
+    return runs, problems
+
+
+def _run_example(example: dict[str, Any], grammars: list[Grammar]) -> tuple[int, str]:
+    options = {"grammars": grammars, **example.get("options", {})}
+    finish = example.get("finish", "stop")
+    runs = 0
+    try:
+        for way, pieces in _ways(example["text"]):
+            scrubber = StreamScrubber(example.get("tools"), **options)
+            events = [event for piece in pieces for event in scrubber.feed(piece)]
+            problem = _difference(example, Scrubbed(events + scrubber.finish(finish)))
+            runs += 1
+            if problem:
+                return runs, f"{way}: {problem}"
+    except GrammarError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return runs, f"the example itself is wrong: {type(error).__name__}: {error}"
+    return runs, ""
+
+
+def _ways(text: str) -> Iterator[tuple[str, list[str] | list[bytes]]]:
+    wire = text.encode()
+    yield "whole", [text]
+    for at in range(1, len(text)):
+        yield f"cut at {at}", [text[:at], text[at:]]
+    for size in _CUTS:
+        yield f"by {size} characters", [text[at : at + size] for at in range(0, len(text), size)]
+    yield "as single bytes", [wire[at : at + 1] for at in range(len(wire))]
+
+
+def _difference(example: dict[str, Any], result: Scrubbed) -> str:
+    """The first thing that is not as the example says; what it does not say is free, but for calls."""
+    wanted: dict[str, Any] = {
+        "calls": [{"name": call["name"], "arguments": call["arguments"]} for call in example.get("calls", [])],
+        "rejected": example.get("rejected", []),
+        **{key: example[key] for key in ("visible", "reasoning", "repaired") if key in example},
+    }
+    found = {
+        "calls": [{"name": call.name, "arguments": call.arguments} for call in result.calls],
+        "rejected": [call.reason for call in result.rejected],
+        "visible": result.text,
+        "reasoning": result.reasoning,
+        "repaired": any(call.repaired for call in result.calls),
+    }
+    for key, value in wanted.items():
+        if not _same(found[key], value):
+            return f"{key}: expected {_short(value)}, found {_short(found[key])}"
+    return ""
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    """Equal in type too: 1 is not true, and 1.0 is not 1."""
+    return bool(found == wanted) and json.dumps(found, sort_keys=True) == json.dumps(wanted, sort_keys=True, default=str)
+
+
+# -- demo
+
+
+def _demo(args: argparse.Namespace) -> int:
+    data = json.loads((files("streamscrub") / "demo.json").read_text(encoding="utf-8"))
+    word = os.environ.get("STREAMSCRUB_DEMO_SPEED") or "1"
+    if not re.fullmatch(r"\d{1,4}(?:\.\d{1,4})?|\.\d{1,4}", word) or not float(word):
+        raise _Usage(f"streamscrub demo: STREAMSCRUB_DEMO_SPEED={word!r} is no number above 0")
+    paint = _Paint(args.no_color)
+    width = (min(_columns(), 120) - 3) // 2
+    steps, events = _replay(data, width)
+    delay = 0.0 if args.fast else _SECONDS / float(word) / len(steps)
+    _say(sys.stdout, f"{data['title']}\n\n")
+    for row in (("a regex over the text so far", "streamscrub"), ("─" * width, "─" * width)):
+        _say(sys.stdout, paint("bold", _beside_each_other(*row, width)) + "\n")
+    most = max(max(len(left), len(right)) for left, right in steps)
+    size = shutil.get_terminal_size((80, 24))
+    live = sys.stdout is not None and sys.stdout.isatty() and os.name == "posix" and os.environ.get("TERM") != "dumb"
+    show = _show_live if live and most + 2 < size.lines and size.columns >= 2 * width + 3 else _show_rows
+    show(steps, width, delay, most)
+    calls = [event for event in events if isinstance(event, ToolCall)]
+    for call in calls:
+        record = {key: value for key, value in _record(call).items() if key in ("name", "arguments", "strategy")}
+        record["repairs"] = [f"{repair.kind} {repair.where}".strip() for repair in call.repairs]
+        _say(sys.stdout, "\n" + json.dumps(record, ensure_ascii=False))
+    _say(sys.stdout, f"\n\n{_saved(data, Scrubbed(events))}\n")
+    return 0
+
+
+_Step = tuple[list[str], list[str]]
+
+
+def _replay(data: dict[str, Any], width: int) -> tuple[list[_Step], list[Event]]:
+    """The rows of both columns after each delta, and all events."""
+    scrubber = StreamScrubber(data["tools"])
+    shown, naive = "", _Naive(data["naive"]["strip"])
+    steps: list[_Step] = []
+    events: list[Event] = []
+    for delta in [*data["deltas"], None]:
+        fresh = scrubber.finish(data["finish_reason"]) if delta is None else scrubber.feed(delta)
+        for event in fresh:
+            if isinstance(event, Text):
+                shown += event.text
+            elif isinstance(event, ToolCall):
+                mark = f" {MARK} repaired" if event.repairs else ""
+                shown += f"{'' if shown.endswith(chr(10)) else chr(10)}[call {event.name}{mark}]\n"
+        events += fresh
+        naive.add(delta or "")
+        steps.append((_rows(naive.shown, width), _rows(shown, width)))
+    return steps, events
+
+
+class _Naive:
+    """What is commonly written instead: strip whole blocks from the text so far, show what is new behind it."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = re.compile(pattern)
+        self.seen = self.shown = ""
+
+    def add(self, delta: str) -> None:
+        self.seen = self.seen + delta
+        self.shown = self.shown + self.pattern.sub("", self.seen)[len(self.shown) :]
+
+
+def _saved(data: dict[str, Any], result: Scrubbed) -> str:
+    naive = _Naive(data["naive"]["strip"])
+    for delta in data["deltas"]:
+        naive.add(delta)
+    kept = sum(block.size for block in SequenceMatcher(None, naive.shown, result.text, False).get_matching_blocks())
+    ran = 0
+    for block in re.findall(data["naive"]["call"], naive.seen):
+        with suppress(ValueError):
+            ran += isinstance(json.loads(block), dict)
+    repairs = sum(len(call.repairs) for call in result.calls)
+    return (
+        f"Saved: {len(result.calls)} calls with {repairs} repairs (the regex would run {ran}: the quoted one), "
+        f"{len(naive.shown) - kept} characters of markup not shown, {len(result.text) - kept} of the answer not lost."
+    )
+
+
+def _rows(text: str, width: int) -> list[str]:
+    return [row for line in text.split("\n") for row in _wrapped(line, width)]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """``line`` in rows of ``width`` terminal cells, broken behind a blank where there is one."""
+    rows, row, cells = [], "", 0
+    for char in line:
+        wide = 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1
+        if cells + wide > width:
+            cut = row.rfind(" ") + 1 if char != " " else 0
+            rows.append(row[: cut or None])
+            row = row[cut:] if cut else ""
+            cells = _cells(row)
+        row, cells = row + char, cells + wide
+    return [*rows, row]
+
+
+def _cells(text: str) -> int:
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _beside_each_other(left: str, right: str, width: int) -> str:
+    return f"{left}{' ' * (width - _cells(left))} │ {right}".rstrip()
+
+
+def _row(step: _Step, index: int, width: int) -> str:
+    left, right = (column[index] if index < len(column) else "" for column in step)
+    return _beside_each_other(left, right, width)
+
+
+def _show_live(steps: list[_Step], width: int, delay: float, rows: int) -> None:
+    """Redraw the rows that change, on a screen that holds them all."""
+    before = [_beside_each_other("", "", width)] * rows
+    _say(sys.stdout, "\n".join(before) + "\n")
+    for step in steps:
+        now = [_row(step, index, width) for index in range(rows)]
+        changed = [index for index in range(rows) if now[index] != before[index]]
+        if changed:
+            moves = [f"\x1b[{rows - index}A\r\x1b[K{now[index]}\x1b[{rows - index}B\r" for index in changed]
+            _say(sys.stdout, "".join(moves))
+        before = now
+        time.sleep(delay)
+
+
+def _show_rows(steps: list[_Step], width: int, delay: float, rows: int) -> None:
+    """Write each row once neither column can change it any more."""
+    done = 0
+    for step in steps:
+        final = rows if step is steps[-1] else min(len(column) for column in step) - 1
+        for index in range(done, final):
+            _say(sys.stdout, _row(step, index, width) + "\n")
+        done = max(done, final)
+        time.sleep(delay)
