@@ -12,7 +12,7 @@ from .reading import DEAD, DONE, MORE
 _BLANK: Final = rb"(?:[ \t\r\n]|\xc4\xa0)*+"
 _EQUALS: Final = re.compile(_BLANK + rb"=" + _BLANK + rb"""("[^"<>]*"|'[^'<>]*'|[^\s<>,"']+)[ \t\r\n]*+(/?>)""")
 _EQUALS_PREFIX: Final = re.compile(
-    _BLANK + rb"(?:=" + _BLANK + rb"""(?:"[^"<>]*+"?|'[^'<>]*+'?|[^\s<>,"']*+)[ \t\r\n]*+/?)?\Z"""
+    _BLANK + rb"(?:=" + _BLANK + rb"""(?:"[^"<>]*+"?|'[^'<>]*+'?|[^\s<>,"']*+)[ \t\r\n]*+/?)?(?:\xc4)?\Z"""
 )
 _ATTRIBUTE: Final = re.compile(
     _BLANK + rb"""([\w.:-]++)[ \t\r\n]*+=[ \t\r\n]*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>|/]++))(?=[\s/>|<\xc4])"""
@@ -20,7 +20,7 @@ _ATTRIBUTE: Final = re.compile(
 _PREFIX: Final = re.compile(
     _BLANK
     + rb"""(?:[\w.:-]++[ \t\r\n]*+(?:=[ \t\r\n]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'<>|/]*+)[ \t\r\n]*+)?)?"""
-    rb"""/?\|?\Z"""
+    rb"""(?:/?\|?|\xc4)\Z"""
 )
 _END: Final = re.compile(_BLANK + rb"/?\|?>")
 

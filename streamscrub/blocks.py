@@ -364,13 +364,13 @@ class BlockReader:
         for one in self._alive:
             if one.verdict == MORE:
                 one.verdict = one.reader.read(buf, end, final)
+        self.evidence = self.evidence or any(one.reader.evidence for one in self._alive)
         self._alive = alive = [one for one in self._alive if one.verdict != DEAD]
         if not alive:
             return self._no_body()
         first = alive[0]
         reader = first.reader
         self.at = reader.at
-        self.evidence = self.evidence or any(one.reader.evidence for one in alive)
         self.run = reader.run if len(alive) == 1 else None
         if first.verdict == MORE:
             return MORE
@@ -398,6 +398,11 @@ class BlockReader:
             self._part = None
             self.implicit = True
             return DONE
+        if self.evidence and self._part is not None and self._part.name is not None:
+            # A header made it a call, so it stays one: malformed, up to its closer.
+            self.at = self._part.start
+            self._loose()
+            return -1
         return DEAD
 
     def _tail(self, buf: bytearray, end: int, final: bool) -> int:
@@ -434,11 +439,12 @@ class BlockReader:
             self.closed = True
             return DONE
         byte = buf[i]
-        if byte in b"{[" and envelope.separators.at(buf, i, end, final) == 0:
+        if byte in b"{[":
+            separator = envelope.separators.at(buf, i, end, final)
             size = envelope.around.outer.at(buf, i, end, final)
-            if size == CUT:
+            if CUT in (size, separator):
                 return MORE
-            if size == 0:
+            if size == separator == 0:
                 last = self.parts[-1]
                 self._from = i
                 self._begin((last.use,), i, last.name, last.model_id)

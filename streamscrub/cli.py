@@ -1,7 +1,7 @@
 """The command line: thin verbs around the library.
 
 Standard output carries text or one result, and nothing else; what is told beside it goes to standard error. Exit codes:
-0, 1 a check failed or a file could not be written, 2 wrong use, 130 interrupted, 141 the reader of a pipe went away.
+0, 1 a check failed or a file could not be written, 2 wrong use, 70 a defect, 130 interrupted, 141 a pipe's reader left.
 (Longer than other modules: seven verbs of a screen each, which share their options and nothing that others need.)
 """
 
@@ -39,7 +39,8 @@ _CUTS: Final = (1, 2, 3, 4, 5, 7)  # characters of the equal pieces in which `ch
 _SHOWN: Final = 200  # characters of one value in a message
 _UNREAD: Final = frozenset(("malformed", "truncated", "too_large"))
 _COLORS: Final = {
-    "text": "", "reasoning": "2", "markup": "36", "call": "32", "repaired": "33", "rejected": "31", "dim": "2", "bold": "1",
+    "text": "", "reasoning": "2", "markup": "36", "call": "32", "repaired": "33", "rejected": "31",
+    "dim": "2", "bold": "1",
 }  # fmt: skip
 
 
@@ -71,13 +72,20 @@ def main(argv: list[str] | None = None) -> int:
         _hush()
         _say(sys.stderr, f"streamscrub: {error.filename or 'the output'}: {error.strerror}\n")
         return 1
+    except Exception as error:  # a defect of the library: whoever pipes a model through it gets a line, no traceback
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "?"
+        _say(sys.stderr, f"streamscrub: internal error at {where}, please report it: {_short(repr(error))}\n")
+        return 70
     return code
 
 
 def _parser() -> _Parser:
     parser = _Parser(prog="streamscrub", description=streamscrub.__doc__, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"streamscrub {streamscrub.__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="{scrub,parse,explain,grammars,check,demo}")
     reads = _reading_options()
 
     def verb(name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: _Parser) -> _Parser:
@@ -110,7 +118,13 @@ def _reading_options() -> _Parser:
     add("file", nargs="?", default="-", metavar="FILE", help="what the model wrote ('-' or missing: stdin)")
     add("--tools", metavar="FILE", help="JSON of the offered tools in any shape, or a request body with 'tools'")
     add("--model", metavar="ID", help="model id; orders readings that are equally good")
-    add("--grammar", metavar="NAME", action="append", dest="grammars", help="only this grammar (repeatable) or FILE.toml")
+    add(
+        "--grammar",
+        metavar="NAME",
+        action="append",
+        dest="grammars",
+        help="only this grammar (repeatable) or FILE.toml",
+    )
     add("--reasoning", choices=("auto", "open", "off"), default="auto", help="open: the prompt opened a section")
     add("--prefill", metavar="TEXT", default="", help="tail of the prompt that belongs to the assistant's turn")
     add("--finish-reason", metavar="WORD", default="stop", help="how the stream ended (default: stop; cut: length)")
@@ -139,7 +153,7 @@ def _say(stream: IO[str] | None, text: str, encoding: str = "") -> None:
         stream.flush()
     else:
         stream.flush()
-        buffer.write(text.encode(encoding or stream.encoding or "utf-8", "replace"))
+        buffer.write(text.encode(encoding or getattr(stream, "encoding", None) or "utf-8", "replace"))
         buffer.flush()
 
 
@@ -167,7 +181,10 @@ def _chunks(path: str) -> Iterator[bytes]:
             raise _Usage(f"streamscrub: cannot read {path}: {error.strerror}") from None
         return
     buffer = getattr(sys.stdin, "buffer", None)
-    while buffer is not None and (data := buffer.read1(_PIECE)):
+    if buffer is None:  # no standard input, or one that somebody put there
+        yield sys.stdin.read().encode("utf-8", "replace") if sys.stdin else b""
+        return
+    while data := buffer.read1(_PIECE):
         yield data
 
 
@@ -247,7 +264,9 @@ def _repairs(repairs: Iterable[Repair]) -> str:
 
 def _remark(event: ToolCall | RejectedCall) -> str:
     if isinstance(event, RejectedCall):
-        return f"{MARK} rejected {_short(event.name or 'a call without a name')}: {event.reason}, {_short(event.detail)}"
+        return (
+            f"{MARK} rejected {_short(event.name or 'a call without a name')}: {event.reason}, {_short(event.detail)}"
+        )
     return f"{MARK} repaired {_short(event.name)} [{event.strategy}]: {_repairs(event.repairs)}"
 
 
@@ -255,8 +274,8 @@ def _remark(event: ToolCall | RejectedCall) -> str:
 
 
 def _scrub(args: argparse.Namespace) -> int:
-    sink = _calls_sink(args.calls)
     scrubber = _scrubber(args)
+    sink = _calls_sink(args.calls)  # before a file is opened for reading, which could be given the number 3
     untold = 0
     try:
         for chunk in _chunks(args.file):
@@ -267,7 +286,10 @@ def _scrub(args: argparse.Namespace) -> int:
             with suppress(BrokenPipeError):
                 sink.close()
     if untold:
-        _say(sys.stderr, f"streamscrub: {untold} calls read and not written (--calls FILE, or 3>FILE)\n")
+        _say(
+            sys.stderr,
+            f"streamscrub: {untold} call{'s' * (untold > 1)} read and not written (--calls FILE, or 3>FILE)\n",
+        )
     return 0
 
 
@@ -408,7 +430,7 @@ def _explain(args: argparse.Namespace) -> int:
         label = f"{start:>{digits}} {end:>{digits}}  {kind:<10} "
         _say(sys.stdout, paint("dim", label) + paint(kind, rows[0]) + "\n")
         for row in [paint(kind, row) for row in rows[1:]] + [paint("dim", row) for row in _details(event)]:
-            _say(sys.stdout, " " * (margin - 1) + row + "\n")
+            _say(sys.stdout, " " * margin + row + "\n")
     return 0
 
 
@@ -447,13 +469,13 @@ def _explain_chunks(scrubber: StreamScrubber, wire: bytes, args: argparse.Namesp
 def _tell_chunk(label: str, piece: str | bytes, events: list[Event], held: bytes, paint: _Paint) -> None:
     shown = _short(piece if isinstance(piece, str) else _raw(piece), 32)
     told = ", ".join(paint(_kind_of(event), _summary(event)) for event in _merged(events)) or paint("dim", "-")
-    tail = f"   held {len(held)}: {_short(_raw(held[-24:]))}" if held else ""
+    tail = f"   held {len(held)}: {'…' * (len(held) > 24)}{_short(_raw(held[-24:]))}" if held else ""
     _say(sys.stdout, f"{label:>5} {paint('dim', '|' + shown + '|')} {told}{paint('dim', tail)}\n")
 
 
 def _summary(event: Event) -> str:
     if isinstance(event, Text | Reasoning):
-        return f"{_kind_of(event)} {_short(event.text)!r}"
+        return f"{_kind_of(event)} |{_short(event.text)}|"
     if isinstance(event, ToolCall):
         mark = f" {MARK} {_repairs(event.repairs)}" if event.repairs else ""
         return f"call {_short(event.name)} {_short(event.arguments)}{mark}"
@@ -469,7 +491,6 @@ def _grammars(args: argparse.Namespace) -> int:
     if args.model is not None:
         if args.name is not None:
             raise _Usage("streamscrub grammars: a name and --model are two questions")
-        _out(_short(args.model, 400) + ": " if False else "")
         _out(explain(_plain(args.model)) + "\n")
     elif args.name is not None:
         _out(_file_of(args.name))
@@ -583,7 +604,9 @@ def _difference(example: dict[str, Any], result: Scrubbed) -> str:
 
 def _same(found: Any, wanted: Any) -> bool:
     """Equal in type too: 1 is not true, and 1.0 is not 1."""
-    return bool(found == wanted) and json.dumps(found, sort_keys=True) == json.dumps(wanted, sort_keys=True, default=str)
+    return bool(found == wanted) and json.dumps(found, sort_keys=True) == json.dumps(
+        wanted, sort_keys=True, default=str
+    )
 
 
 # -- demo
@@ -599,20 +622,32 @@ def _demo(args: argparse.Namespace) -> int:
     steps, events = _replay(data, width)
     delay = 0.0 if args.fast else _SECONDS / float(word) / len(steps)
     _say(sys.stdout, f"{data['title']}\n\n")
-    for row in (("a regex over the text so far", "streamscrub"), ("─" * width, "─" * width)):
-        _say(sys.stdout, paint("bold", _beside_each_other(*row, width)) + "\n")
+    for left, right in (("a regex over the text so far", "streamscrub"), ("─" * width, "─" * width)):
+        _say(sys.stdout, paint("bold", _beside_each_other(left[:width], right, width)) + "\n")
     most = max(max(len(left), len(right)) for left, right in steps)
     size = shutil.get_terminal_size((80, 24))
     live = sys.stdout is not None and sys.stdout.isatty() and os.name == "posix" and os.environ.get("TERM") != "dumb"
     show = _show_live if live and most + 2 < size.lines and size.columns >= 2 * width + 3 else _show_rows
     show(steps, width, delay, most)
-    calls = [event for event in events if isinstance(event, ToolCall)]
-    for call in calls:
-        record = {key: value for key, value in _record(call).items() if key in ("name", "arguments", "strategy")}
-        record["repairs"] = [f"{repair.kind} {repair.where}".strip() for repair in call.repairs]
-        _say(sys.stdout, "\n" + json.dumps(record, ensure_ascii=False))
-    _say(sys.stdout, f"\n\n{_saved(data, Scrubbed(events))}\n")
+    for call in Scrubbed(events).calls:
+        _say(sys.stdout, "\n" + _call_rows(call, 2 * width + 3))
+    _say(sys.stdout, f"\n{_saved(data, Scrubbed(events))}\n")
     return 0
+
+
+def _call_rows(call: ToolCall, width: int) -> str:
+    """A call as JSON, its repairs in as few rows as they need."""
+    rows = [f'{{"name": {json.dumps(call.name)}, "strategy": {json.dumps(call.strategy)},']
+    rows.append(f' "arguments": {json.dumps(call.arguments, ensure_ascii=False)},')
+    rows.append(' "repairs": [')
+    told = [json.dumps(f"{one.kind} {one.where}".strip()) for one in call.repairs]
+    for place, word in enumerate(told, 1):
+        word += ", " if place < len(told) else ""
+        if _cells(rows[-1] + word.rstrip()) > width:
+            rows.append("  ")
+        rows[-1] += word
+    rows[-1] += "]}"
+    return "\n".join(row.rstrip() for row in rows) + "\n"
 
 
 _Step = tuple[list[str], list[str]]
@@ -659,10 +694,9 @@ def _saved(data: dict[str, Any], result: Scrubbed) -> str:
     for block in re.findall(data["naive"]["call"], naive.seen):
         with suppress(ValueError):
             ran += isinstance(json.loads(block), dict)
-    repairs = sum(len(call.repairs) for call in result.calls)
     return (
-        f"Saved: {len(result.calls)} calls with {repairs} repairs (the regex would run {ran}: the quoted one), "
-        f"{len(naive.shown) - kept} characters of markup not shown, {len(result.text) - kept} of the answer not lost."
+        f"Saved: {len(result.calls)} calls, {ran} quoted call not run, {len(naive.shown) - kept} characters of markup, "
+        f"{len(result.text) - kept} of text."
     )
 
 

@@ -119,14 +119,14 @@ class HeaderReader:
         marks = _header_marks(frame)
         while True:
             i, size = marks.find(buf, self.at, end, final)
-            outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final)
+            outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final or size > 0)
+            if min(i, outer[0]) - self._start > MAX_HEADER:
+                return self._ended(buf, self._from, self._from)
             if outer[1] > 0 and outer[0] < i:
                 # A token of another format: this is no header.
                 return self._ended(buf, outer[0], outer[0])
-            if i - self._start > MAX_HEADER:
-                return self._ended(buf, self._from, self._from)
             if size <= 0:
-                self.at = i
+                self.at = min(i, outer[0])
                 return MORE
             token = bytes(buf[i : i + size])
             text = bytes(buf[self._from : i]).decode("utf-8", "replace")

@@ -400,7 +400,7 @@ class _Union:
             tuple(key for key, role in self.roles.items() if role.special and role.kind in openers)
         )
         tables.specials = sentinels(tuple(key for key, role in self.roles.items() if role.special))
-        tables.stop = re.compile(rb"\n|`|~{3}|<(?=[A-Za-z_]|\Z)|" + tables.marks.pattern.pattern)
+        tables.stop = re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + tables.marks.pattern.pattern)
         tables.lead = _lead(tables.marks)
         self._targets(tables)
         return tables
@@ -625,7 +625,7 @@ class _Union:
             (*key_close.exact, *key_open.exact, *call_close.exact, *wrapper_close.exact, *foreign_special),
             (*key_close.loose, *key_open.loose, *call_close.loose, *wrapper_close.loose),
         )
-        tags = Tags(call_open, call_close, key_open, key_close, wrapper_close, value_marks, after, sentinels(foreign_special))
+        tags = Tags(call_open, call_close, key_open, key_close, wrapper_close, value_marks, after, sentinels(foreign_special), openers)
         styles = {
             (opens + key["name"]).encode().lower(): {k: v for k, v in key.items() if k != "name"}
             for opens, _ in pairs

@@ -62,7 +62,8 @@ _SPLIT_LIST: Final = re.compile(
     r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n"\[\]{}]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n'\[\]{}]|(["'])[ \t\r\n]*+\1|\\["']""",
     re.DOTALL,
 )
-_SPLIT_OBJECT: Final = re.compile(
+# The content of a string whose quotes look as if they ended it early: brackets or another key follow the first.
+SPLIT: Final = re.compile(
     r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n]*+[}\]]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n]*+[}\]]"""
     r"""|(["'])[ \t\r\n]++(["'])[^"'\\]{1,128}+\2[ \t\r\n]*+:""",
     re.DOTALL,
@@ -525,7 +526,7 @@ class _Walk:
         # Quotes in a text come in pairs. An odd one says that the string was cut at a quote that was its own.
         self.doubt = self.doubt or unpaired % 2 == 1
         if unpaired:  # or a comma is missing between two strings, and their quotes are none of a text
-            split = _SPLIT_LIST if self.stack[-1].closer == "]" else _SPLIT_OBJECT
+            split = _SPLIT_LIST if self.stack[-1].closer == "]" else SPLIT
             self.doubt = self.doubt or split.search(raw) is not None
         return raw
 

@@ -30,6 +30,11 @@ _ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)([ \t\r\n]*+/?>)" % MAX
 _CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
 _CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
 
+_ACTION_FENCE: Final = re.compile(rb"\r?\n```(?:json)?[ \t]*\r?\n[ \t\r\n]{0,64}(?=[\[{])")
+_ACTION_FENCE_CUT: Final = re.compile(
+    rb"(?:\r?(?:\n(?:`{0,2}|```(?:j(?:s(?:o(?:n)?)?)?)?[ \t]*+\r?(?:\n[ \t\r\n]{0,64})?))?)\Z"
+)
+
 
 def declared(calls: list[Written], offer: Offer) -> bool:
     """Are all of these calls of offered tools, with objects of declared parameters for arguments?"""
@@ -340,7 +345,7 @@ class GlmForm(_Line):
 class ActionReader(_Line):
     """``Action: NAME`` + ``Action Input: {…}``, or ``Action:`` + a json fence of calls."""
 
-    __slots__ = ("_fence", "_input", "_reader", "_start_word", "name")
+    __slots__ = ("_closing", "_fence", "_input", "_reader", "_start_word", "name")
 
     def __init__(
         self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, words: tuple[bytes, bytes]
@@ -349,6 +354,7 @@ class ActionReader(_Line):
         self._start_word, self._input = words
         self._reader: JsonReader | None = None
         self._fence = False
+        self._closing = False  # the value is read
         self.name = ""
 
     def shift(self, by: int) -> None:
@@ -363,27 +369,31 @@ class ActionReader(_Line):
                 return verdict
         reader = self._reader
         assert reader is not None
-        verdict = reader.read(buf, end, final)
-        self.at = reader.at
-        self.run = reader.run
-        self.evidence = bool(self.name)
-        if verdict != DONE:
-            return verdict
-        if reader.broken:
-            return DEAD
-        self.run = None
-        if not self._fence:
-            self.met = True
-            return DONE
+        if not self._closing:
+            verdict = reader.read(buf, end, final)
+            self.at = reader.at
+            self.run = reader.run
+            self.evidence = bool(self.name)
+            if verdict != DONE:
+                return verdict
+            if reader.broken:
+                return DEAD
+            self.run = None
+            self._closing = True
+            if not self._fence:
+                self.met = True
+                return DONE
         run = BLANK.match(buf, self.at, end)
         i = run.end() if run is not None else self.at
-        if end - i < 3 and not final and not buf[i:end].strip(b"`"):
-            return MORE
-        if buf[i : i + 3] != b"```":
+        if i - self.at > MAX_BLANKS:
             return DEAD
-        j = i + 3
+        j = i
         while j < end and buf[j] == 0x60:
             j += 1
+        if j == end and not final:
+            return MORE
+        if j - i < 3:
+            return DEAD
         self.at = j
         self.met = True
         return DONE
@@ -397,15 +407,12 @@ class ActionReader(_Line):
             return more
         name = _WORD.match(buf, i, end)
         if name is None:
-            fence = re.compile(rb"\r?\n?(?:```(?:json)?[ \t]*\r?\n[ \t\r\n]*)?").match(buf, i, end)
-            j = fence.end() if fence is not None else i
-            if j == end or (b"```" not in bytes(buf[i:j]) and end - i < 12 and b"```json\n".startswith(bytes(buf[i:end]).strip())):
-                return more
-            if buf[j] in b"[{" and b"```" in bytes(buf[i:j]):
-                self._fence = True
-                self._reader = CallReader(j, self.around, self.offer, {})
-                return -1
-            return DEAD
+            fence = _ACTION_FENCE.match(buf, i, end)
+            if fence is None:
+                return more if _ACTION_FENCE_CUT.match(buf, i, end) is not None else DEAD
+            self._fence = True
+            self._reader = CallReader(fence.end(), self.around, self.offer, {})
+            return -1
         if name.end() == end:
             word = name.group().decode("utf-8", "replace")
             return more if self.offer.may_begin(word) else DEAD

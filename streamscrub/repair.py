@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, SupportsIndex
 
 from .events import Repair
-from .jsonfix import Fixed, Stuck, TooDeep, clean, fix, repair
+from .jsonfix import SPLIT, Fixed, Stuck, TooDeep, clean, fix, repair
 from .limits import MAX_DEPTH, MAX_REPAIR, REPAIR_READS
 
 _BLANKS: Final = " \t\r\n"
@@ -620,7 +620,7 @@ def _value(piece: str, wants: _Wants) -> tuple[str, bool, bool]:
         pass
     if piece[:1] == '"' == piece[-1:] and len(piece) > 1:
         raw = piece[1:-1]
-        if (len(raw) - len(raw.rstrip("\\"))) % 2:
+        if (len(raw) - len(raw.rstrip("\\"))) % 2 or SPLIT.search(raw):
             raise Stuck("a string never closes", open_string=True)
         quotes = re.sub(r"\\.", "", raw, flags=re.DOTALL).count('"')
         return f'"{clean(raw)[0]}"', True, quotes % 2 == 1

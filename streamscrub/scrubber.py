@@ -102,6 +102,7 @@ class _Candidate:
     quoted: int = 0  # directly behind a backtick run of this length
     name: str = ""  # of a call frame
     code: bool = False
+    verdict: int = MORE
     number: int = -1  # announced with progress
     told: int = -1  # argument bytes already told
 
@@ -415,8 +416,6 @@ class StreamScrubber:
         if self._section:
             self._drop("wrapper", start, end)
             return
-        if self._bare_fence is not None and self._buf[start:end].strip():
-            self._bare_kept = True
         base = self._base
         if base + end <= 0 or self._prefilling:
             return
@@ -634,8 +633,9 @@ class StreamScrubber:
                 line = self._line + bytes(self._buf[i : min(j, i + 40)])
                 self._line = line if j - i < 40 and _LINE_CHARS.fullmatch(line) else None
             self._fresh_line = False
-            if self._after_markup and self._buf[i:j].strip():
+            if (self._after_markup or self._bare_fence is not None) and self._buf[i:j].strip():
                 self._after_markup = False
+                self._bare_kept = self._bare_fence is not None
         self._i = j
 
     # -- line starts
@@ -662,7 +662,7 @@ class StreamScrubber:
                 return verdict
         if byte in b"\r\n`~<":
             self._fresh_line = byte in b"`~"
-            return DEAD if byte != 0x7E else self._tilde(i, end, final)
+            return DEAD
         if len(line) > 3 or line.strip():
             self._fresh_line = False
             return DEAD
@@ -777,35 +777,24 @@ class StreamScrubber:
 
     # -- code
 
-    def _tilde(self, i: int, end: int, final: bool) -> int:
-        j = i
-        while j < end and self._buf[j] == 0x7E:
-            j += 1
-        if j == end and j - i < 3 and not final:
-            return MORE
-        if j - i < 3:
-            self._fresh_line = False
-            return DEAD
-        if j == end and not final:
-            return MORE
-        return self._fence_line(i, j, 0x7E, end, final)
-
     def _backticks(self, p: int, end: int, final: bool) -> int:
         """A run of backticks at ``p``: a fence where a line starts, else one end of an inline span."""
         buf = self._buf
+        char = buf[p]
         j = p
-        while j < end and buf[j] == buf[p]:
+        while j < end and buf[j] == char:
             j += 1
-        if j == end and not final:
+        fence = self._line is not None and _FENCE_LINE.fullmatch(self._line) is not None
+        if j == end and not final and (fence or char == 0x60):
             return MORE
-        if buf[p] == 0x7E:
-            self._advance(p, j)
-            return DEAD
         size = j - p
-        if size >= 3 and self._line is not None and _FENCE_LINE.fullmatch(self._line):
-            verdict = self._fence_line(p, j, 0x60, end, final)
+        if size >= 3 and fence:
+            verdict = self._fence_line(p, j, char, end, final)
             if verdict != DEAD or self._i != p:
                 return verdict
+        if char == 0x7E:
+            self._advance(p, j)
+            return DEAD
         if self._span:
             if self._span == size:
                 self._span = 0
@@ -840,9 +829,9 @@ class StreamScrubber:
         if not language or language.startswith("<"):
             if char == 0x60 and not newline and k < end and not language:
                 return DEAD  # a backtick in the info string: an inline span
+            if language:
+                return self._open_bare(p, j, j, char, size, end, final, False)
             return self._open_bare(p, j, behind if newline else j, char, size, end, final, newline)
-        if char == 0x60 and k < end and buf[k] == 0x60:
-            return DEAD
         if newline and language in special and not self._section and not self._frame_kind:
             what = special[language]
             if what == "json":
@@ -1133,7 +1122,7 @@ class StreamScrubber:
         buf = self._buf
         tag = _SIGIL_TAG.match(buf, p + size, end)
         stop = tag.end() if tag is not None else p + size
-        if stop == end and buf[stop - 1] != 0x3E and not final and _SIGIL_CUT.match(buf, p + size, end):
+        if buf[stop - 1] != 0x3E and not final and _SIGIL_CUT.match(buf, p + size, end):
             return MORE
         closing = b"/" in bytes(buf[p : p + size])
         self._before(p)
@@ -1266,7 +1255,7 @@ class StreamScrubber:
         if candidate.start > self._at:
             self._tell_text(candidate.start)
         self._at = self._i = candidate.start
-        if self._span and candidate.start == self._span_at:
+        if self._span and candidate.start == self._span_at and candidate.what in ("block", "tags"):
             candidate.quoted = self._span
         self._candidate = candidate
         self._mode = _CANDIDATE
@@ -1278,7 +1267,9 @@ class StreamScrubber:
         buf = self._buf
         end = len(buf)
         reader = candidate.reader
-        verdict = reader.read(buf, end, final)
+        verdict = candidate.verdict
+        if verdict == MORE:
+            verdict = candidate.verdict = reader.read(buf, end, final)
         if verdict == MORE and not final:
             if reader.at - candidate.start > self._max_bytes:
                 return self._too_large(candidate)
@@ -1449,6 +1440,7 @@ class StreamScrubber:
         block.evidence = True
         candidate.reader = block
         candidate.what = "block"
+        candidate.verdict = MORE
         candidate.name = name
         candidate.code = header.code
         self._candidate = candidate
@@ -1884,7 +1876,7 @@ class StreamScrubber:
         if role.special:
             self._swallow("control", p, p + size)
             return DEAD
-        if kind in (Kind.OPEN, Kind.TAG):
+        if kind == Kind.TAG or (kind == Kind.OPEN and not role.target.demand):
             return self._draft(role, p, size, end, final)
         self._i = p + size
         return DEAD
@@ -1981,7 +1973,7 @@ class StreamScrubber:
         if kind in (Kind.WRAP, Kind.SIGIL):
             tag = _SIGIL_TAG.match(buf, p + size, end) if kind == Kind.SIGIL else None
             at = tag.end() if tag is not None else p + size
-            if tag is not None and at == end and buf[at - 1] != 0x3E:
+            if tag is not None and buf[at - 1] != 0x3E and not final and _SIGIL_CUT.match(buf, p + size, end):
                 return MORE
             i, found = tables.special.find(buf, at, limit, final)
             if found > 0 and not buf[at:i].strip():
@@ -2007,14 +1999,11 @@ class StreamScrubber:
                 role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
             )
         verdict = reader.read(buf, end, False)
-        if verdict == NEST:
+        # Once a name was shown it stays shown, whatever becomes of the call.
+        if verdict == NEST or reader.evidence or (isinstance(reader, TagsReader) and reader.name):
             return DONE
         if verdict == DEAD:
             return DEAD
-        name = getattr(reader, "name", None)
-        shown = reader.evidence or name
-        if shown:
-            return DONE
         return MORE if end - p <= 2 * MAX_HEADER else DEAD
 
     # Drafts: soft calls inside a section, real only if the section is still open at the end.

@@ -1,4 +1,4 @@
-"""Calls written as a name and key/value tags: ``NAME <arg_key>k</arg_key> <arg_value>v</arg_value>``."""
+"""Calls written as a name and pairs of tags, one around each key and one around each value, as GLM models do."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class PairsReader:
                 return DEAD
             return self._damaged_key(*split, j + glued)
         if j > i and buf[j - 1] in b" \t\r\n":
-            # NAME key</arg_key>: the opener of the first key is missing.
+            # NAME key CLOSER: the opener of the first key is missing.
             key = _WORD.match(buf, j, end)
             k = key.end() if key is not None else j
             if k == end:
@@ -182,7 +182,7 @@ class PairsReader:
         """``shell_execcmd``: an offered name and one of its keys without anything between them."""
         found = [
             (tool.name, word[len(tool.name) :])
-            for tool in self._offer.tools
+            for tool in self._offer.tools or ()
             if word.startswith(tool.name) and word[len(tool.name) :] in tool.properties
         ]
         return found[0] if len(found) == 1 else None
@@ -350,7 +350,7 @@ class PairsReader:
         return None if size == CUT else size > 0
 
     def _is_pair(self, buf: bytearray, j: int, end: int, final: bool) -> bool | None:
-        """``k</arg_key><arg_value>`` at ``j``: a whole pair begins here, so the value before it has no closer."""
+        """A key, its closer and the opener of a value at ``j``: a whole pair begins here, so the value before it has no closer."""
         pairs = self._pairs
         i, size = pairs.key_close.find(buf, j, min(end, j + MAX_NAME + 32), final)
         if size <= 0:

@@ -20,6 +20,7 @@ from .base import Body, Context, Ending, Settings, Written
 
 _TAG_END: Final = re.compile(rb"[ \t\r\n]*+/?>")
 _TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]*+/?\Z")
+_SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON = range(5)
 
@@ -28,10 +29,10 @@ class Tags:
     """The literals of one tag syntax, compiled from a grammar file. All are without the end of the tag.
 
     ``after`` are the markers that may follow a value's closer: a sibling, the closer of the call or of what holds it,
-    another opener.
+    another opener. ``openers`` begin another call of any syntax.
     """
 
-    __slots__ = ("after", "call_close", "call_open", "key_close", "key_open", "special", "value_marks", "wrapper_close")
+    __slots__ = ("after", "call_close", "call_open", "key_close", "key_open", "openers", "special", "value_marks", "wrapper_close")
 
     def __init__(
         self,
@@ -43,7 +44,9 @@ class Tags:
         value_marks: Sentinels,
         after: Sentinels,
         special: Sentinels,
+        openers: Sentinels,
     ) -> None:
+        self.openers: Final = openers
         self.call_open: Final = call_open
         self.call_close: Final = call_close
         self.key_open: Final = key_open
@@ -185,7 +188,8 @@ class TagsReader:
         tags, around = self._tags, self._around
         self.run = None
         while True:
-            run = BLANK.match(buf, self.at, end)
+            # Behind an object, surplus brackets are padding as well.
+            run = (BLANK if self._json is None else _SURPLUS).match(buf, self.at, end)
             i = run.end() if run is not None else self.at
             if i - self.at > MAX_BLANKS:
                 return self._over(self.at) if self.evidence else DEAD
@@ -248,8 +252,6 @@ class TagsReader:
         if reader.broken:
             self._phase = _ITEMS
             return -1
-        while self.at < end and buf[self.at] in b"}],;":
-            self.at += 1
         self._phase = _ITEMS
         return -1
 
@@ -332,10 +334,14 @@ class TagsReader:
         if not follows:
             self._closer = i
             return None, j
-        if self._counted and not self._closes_all(buf, k, end, final):
-            self._counted -= 1
-            self._closer = i
-            return None, j
+        if self._counted:
+            over = self._closes_all(buf, k, end, final)
+            if over is None:
+                return MORE, i
+            if not over:
+                self._counted -= 1
+                self._closer = i
+                return None, j
         return self._end_value(i, j), j
 
     def _follows(self, buf: bytearray, j: int, end: int, final: bool) -> tuple[bool | None, int]:
@@ -349,19 +355,35 @@ class TagsReader:
             return None, k
         return size > 0, k
 
-    def _closes_all(self, buf: bytearray, k: int, end: int, final: bool) -> bool:
-        """At ``k``: the call's closer, and after it the closer of what holds the call, or a new opener, or the end."""
-        size = self._tags.call_close.at(buf, k, end, True)
-        if size <= 0:
-            return self._tags.wrapper_close.at(buf, k, end, True) > 0
-        tail = _TAG_END.match(buf, k + size, end)
-        if tail is None:
+    def _closes_all(self, buf: bytearray, k: int, end: int, final: bool) -> bool | None:
+        """At ``k``: the call's closer, and after it the closer of what holds the call, or a new opener, or the end.
+
+        None: not known yet.
+        """
+        closing = self._tags.call_close.at(buf, k, end, final)
+        wrapping = self._tags.wrapper_close.at(buf, k, end, final)
+        if wrapping > 0:
+            return True
+        if closing == CUT or wrapping == CUT:
+            return None
+        if closing <= 0:
             return False
-        run = BLANK.match(buf, tail.end(), end)
-        j = run.end() if run is not None else tail.end()
-        if j == end:
-            return final
-        return self._tags.wrapper_close.at(buf, j, end, True) > 0 or self._tags.call_open.at(buf, j, end, True) > 0
+        tail = _TAG_END.match(buf, k + closing, end)
+        if tail is None:
+            return None if not final and _TAG_END_CUT.match(buf, k + closing, end) is not None else False
+        return self._among(buf, tail.end(), end, final, self._tags.wrapper_close, self._tags.call_open)
+
+    @staticmethod
+    def _among(buf: bytearray, j: int, end: int, final: bool, *markers: Sentinels) -> bool | None:
+        """Does one of these follow after blanks, or the end of the text? None: not known yet."""
+        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
+        k = run.end() if run is not None else j
+        if k == end:
+            return True if final else None
+        sizes = [one.at(buf, k, end, final) for one in markers]
+        if any(size > 0 for size in sizes):
+            return True
+        return None if CUT in sizes else False
 
     def _opening(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """An opener of the same kind inside the value: a sibling whose closer is missing before it, or data."""
@@ -421,23 +443,33 @@ class TagsReader:
         if self._wait < 0:
             self._wait = i
         if follows and self._strong < 0:
+            again = self._reopens(buf, k, end, final)
+            if again is None:
+                return MORE, i
             self._strong = i
-            if self._reopens(buf, k, end):
+            if again:
                 return self._settle(buf), i
         elif self._weak < 0:
             self._weak = i
         return None, j
 
-    def _reopens(self, buf: bytearray, k: int, end: int) -> bool:
-        """At ``k``: the closer of what holds the call and then another opener, so the call is over."""
-        size = self._tags.wrapper_close.at(buf, k, end, True)
+    def _reopens(self, buf: bytearray, k: int, end: int, final: bool) -> bool | None:
+        """At ``k``: the closer of what holds the call and then another opener, so the call is over. None: not known."""
+        size = self._tags.wrapper_close.at(buf, k, end, final)
+        if size == CUT:
+            return None
         if size <= 0:
             return False
         tail = _TAG_END.match(buf, k + size, end)
+        if tail is None and not final and _TAG_END_CUT.match(buf, k + size, end) is not None:
+            return None
         j = tail.end() if tail is not None else k + size
-        run = BLANK.match(buf, j, end)
+        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
         j = run.end() if run is not None else j
-        return self._around.outer.at(buf, j, end, True) > 0 and self._tags.wrapper_close.at(buf, j, end, True) == 0
+        if j == end:
+            return False if final else None
+        opens = self._tags.openers.at(buf, j, end, final)
+        return None if opens == CUT else opens > 0
 
     def _settle(self, buf: bytearray) -> int:
         """The value's own closer did not come: take the best end that was seen."""
