@@ -34,7 +34,7 @@ from .scrubber import StreamScrubber
 MARK: Final = "↺"
 _PIECE: Final = 1 << 16  # bytes of one read; a read returns what is there and never waits for more
 _CALLS_FD: Final = 3
-_SECONDS: Final = 9.0  # of the demo at speed 1
+_SECONDS: Final = 8.5  # of the demo at speed 1
 _CUTS: Final = (1, 2, 3, 4, 5, 7)  # characters of the equal pieces in which `check` feeds an example
 _SHOWN: Final = 200  # characters of one value in a message
 _UNREAD: Final = frozenset(("malformed", "truncated", "too_large"))

@@ -32,7 +32,7 @@ _MAX_LITERAL: Final = 64  # bytes of one marker
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {
     "": frozenset(
-        "name models source title notes needs_model envelope body section tags pairs reasoning control turn result "
+        "name models source title needs always needs_model envelope body section tags pairs reasoning control answer turn result "
         "frame line fence elements render example".split()
     ),
     "envelope": frozenset("name open close special attributes headers separators chains fenced from_last demand".split()),
@@ -45,6 +45,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
     ),
     "reasoning": frozenset("open close special label anywhere".split()),
     "control": frozenset("tokens after_markup".split()),
+    "answer": frozenset("open close".split()),
     "turn": frozenset("open".split()),
     "result": frozenset("open close special after_call".split()),
     "frame": frozenset("start channel message ends constrain roles prefix route".split()),
@@ -57,7 +58,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "title text calls rejected visible reasoning finish tools options repaired".split()
     ),
 }
-_LISTS: Final = frozenset("envelope body section tags pairs reasoning result line fence example".split())
+_LISTS: Final = frozenset("answer envelope body section tags pairs reasoning result line fence example".split())
 
 
 class GrammarError(ValueError):
@@ -85,6 +86,7 @@ class Kind(IntEnum):
     RESULT = 10
     FRAME = 11
     SIGIL = 12  # the start of any tag of a special syntax
+    ANSWER = 13  # opens or closes a wrapper around the answer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +98,6 @@ class Role:
     special: bool
     grammar: str
     target: Any = None
-    after_markup: bool = False  # counts only directly after reasoning, a block or a control token
     attributes: bool = False  # its tag may carry attributes, and is not at its end yet
 
 
@@ -170,7 +171,7 @@ def _check(data: dict[str, Any], file: str) -> None:
             if not isinstance(content, dict):
                 raise GrammarError(file, section, f"must be a table: [{section}]")
             _section(content, section, file)
-    for key in ("models",):
+    for key in ("models", "needs"):
         _strings(data.get(key, []), key, file, longest=200)
 
 
@@ -259,28 +260,19 @@ def find(names: Iterable[str | Path | Grammar] | None) -> tuple[Grammar, ...]:
 
 
 def _with_needed(chosen: tuple[Grammar, ...]) -> tuple[Grammar, ...]:
-    """Add the files that own what the chosen ones refer to; the chat template's tokens always count."""
+    """Add the files that the chosen ones need, and those that always count (the chat templates' tokens)."""
     known = shipped()
-    owners = {
-        envelope["name"]: grammar for grammar in known.values() for envelope in grammar.data.get("envelope", ()) if "open" in envelope
-    }
     out = {grammar.name: grammar for grammar in chosen}
-    for grammar in known.values():
-        if "control" in grammar.data and not set(grammar.data) - {"name", "title", "source", "control", "turn", "notes"}:
-            out.setdefault(grammar.name, grammar)
-    pending = list(out.values())
+    pending = [*chosen, *(grammar for grammar in known.values() if grammar.data.get("always"))]
     while pending:
         grammar = pending.pop()
-        wanted = {name for body in (*grammar.data.get("body", ()), *grammar.data.get("pairs", ())) for name in body["envelope"]}
-        for name in wanted:
-            owner = owners.get(name)
-            if owner is not None and owner.name not in out and not any(
-                one.get("name") == name and "open" in one for one in grammar.data.get("envelope", ())
-            ):
-                # Only the envelope is borrowed, not the owner's own bodies.
-                lent = {"name": owner.name, "envelope": [one for one in owner.data["envelope"] if one["name"] == name]}
-                out[owner.name] = Grammar(owner.name, lent, owner.file)
-    return tuple(out.values())
+        out.setdefault(grammar.name, grammar)
+        for name in grammar.data.get("needs", ()):
+            if name not in out:
+                if name not in known:
+                    raise GrammarError(grammar.file, "needs", f"{name!r} is no grammar of the library")
+                pending.append(known[name])
+    return tuple(sorted(out.values(), key=lambda grammar: grammar.name))
 
 
 # -- spellings
@@ -368,7 +360,6 @@ class _Union:
         special: bool,
         grammar: Grammar,
         target: Any = None,
-        after: bool = False,
         attributes: bool = False,
     ) -> None:
         raw = literal.encode()
@@ -382,7 +373,7 @@ class _Union:
                 raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
             if old.kind < kind:
                 return
-        self.roles[key] = Role(kind, key, special, grammar.name, target, after, attributes)
+        self.roles[key] = Role(kind, key, special, grammar.name, target, attributes)
         (self.exact if special else self.folded).append(key)
 
     def build(self) -> Tables:
@@ -469,7 +460,12 @@ class _Union:
         for literal in control.get("tokens", ()):
             self.add(Kind.CONTROL, literal, True, grammar)
         for literal in control.get("after_markup", ()):
-            self.add(Kind.CONTROL, literal, False, grammar, after=True)
+            self.add(Kind.CONTROL, literal, False, grammar)
+        for one in data.get("answer", ()):
+            for literal in one.get("open", ()):
+                self.add(Kind.ANSWER, literal, False, grammar, "open")
+            for literal in one.get("close", ()):
+                self.add(Kind.ANSWER, literal, False, grammar, "close")
         for literal in data.get("turn", {}).get("open", ()):
             self.add(Kind.TURN, literal, True, grammar)
         for one in data.get("result", ()):

@@ -62,7 +62,7 @@ _TEXT, _CANDIDATE, _REASON, _FENCE, _RESULT, _DROP, _SKIP = range(7)
 _NO_PAD, _DROP_PAD, _KEEP_PAD, _LEAD_PAD = range(4)
 
 _LINE_CHARS: Final = re.compile(rb"[ \t>*+\-0-9.)]{0,32}")
-_FENCE_LINE: Final = re.compile(rb" {0,3}(?:(?:>[ \t]?|[-*+][ \t]+|\d{1,9}[.)][ \t]+)[ \t]{0,3})*")
+_FENCE_LINE: Final = re.compile(rb" {0,3}+(?:(?:>[ \t]?+|[-*+][ \t]++|\d{1,9}+[.)][ \t]++)[ \t]{0,3}+)*+")
 _CLOSING_LINE: Final = re.compile(rb"[ \t]{0,12}(?:>[ \t]?)*[ \t]{0,3}")
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 _INFO: Final = re.compile(rb"[ \t]*+([^\s`]*+)[ \t]*+")
@@ -181,6 +181,7 @@ class StreamScrubber:
 
         # What was released, as far as decisions need it.
         self._tail = ""  # the last text shown
+        self._told_to = 0  # the wire offset behind it
         self._shown = False  # any text was shown
         self._pad = _LEAD_PAD
         self._line: bytes | None = b""  # the line so far, while a fence or a form may still start on it
@@ -190,7 +191,8 @@ class StreamScrubber:
         self._span_sure = False  # its closing run was seen on the line
         self._muted = -1  # up to this index no markerless form starts
         self._released: frozenset[bytes] = frozenset()  # tags whose opener was released on this line
-        self._after_markup = True  # nothing but blanks since a block, a section or a control token
+        self._after_markup = True  # nothing but blanks since the start, a block, a section or a control token
+        self._marked = False  # markup was met at all
         self._after_call = False
         self._answered = False  # an answer wrapper was opened
         self._section = False  # inside a special wrapper
@@ -281,6 +283,7 @@ class StreamScrubber:
         if self._match is not None:
             self._skimmed()
         elif self._search is not None:
+            self._told_to = self._base
             self._shown = True
             self._after_markup = False
         self._search = self._match = None
@@ -317,6 +320,7 @@ class StreamScrubber:
         if self._match is not None:
             self._skimmed()
         elif self._search is not None:
+            self._told_to = self._base
             self._shown = True
             self._after_markup = False
         self._search = self._match = None
@@ -423,6 +427,7 @@ class StreamScrubber:
             start = -base
         text = utf_8_decode(self._buf[start:end], "replace", True)[0]
         self._tail = text
+        self._told_to = base + end
         self._shown = True
         if self._after_markup and text.strip():
             self._after_markup = False
@@ -482,7 +487,7 @@ class StreamScrubber:
         self._pad = _DROP_PAD if not self._shown or self._tail[-1:].isspace() or not self._tail else _KEEP_PAD
         self._line = b""
         self._fresh_line = True
-        self._after_markup = True
+        self._after_markup = self._marked = True
 
     # -- text
 
@@ -720,7 +725,7 @@ class StreamScrubber:
         if byte in b"{[" and bare is not None:
             if offer.known and not offer.tools:
                 return DEAD
-            if not offer.known and (byte != 0x7B or self._shown or self._last_calls or self._number):
+            if not offer.known and (byte != 0x7B or self._shown or i > self._at or self._number):
                 return DEAD
             size = tables.marks.at(buf, i, end, final)
             if size == CUT and end - i > 1:
@@ -974,6 +979,10 @@ class StreamScrubber:
     def _marker(self, p: int, end: int, final: bool) -> int:
         """A lead byte at ``p``. MORE: hold; DONE: another mode; DEAD: ``_i`` stands behind what was accepted."""
         buf, tables = self._buf, self._tables
+        byte = buf[p]
+        if (0x61 <= byte <= 0x7A or 0x41 <= byte <= 0x5A) and self._behind_word(p):
+            self._advance(p, p + 1)
+            return DEAD
         size = tables.marks.at(buf, p, end)
         if size == CUT and final:
             size = tables.marks.at(buf, p, end, True)
@@ -982,7 +991,7 @@ class StreamScrubber:
         if size == CUT:
             return MORE
         if size == 0:
-            if buf[p] == 0x3C and tables.reserved is not None and self._offer.tools:
+            if byte == 0x3C and tables.reserved is not None and self._offer.tools:
                 return self._element(p, end, final)
             self._advance(p, p + 1)
             return DEAD
@@ -1047,30 +1056,33 @@ class StreamScrubber:
         return bool(self._released) and _tag_name(word) in self._released
 
     def _do_control(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
-        if role.after_markup and not role.special:
-            word = role.literal
-            opens = not word.startswith(b"</")
-            counts = self._after_markup and (self._shown or self._number or self._base + p > 0)
-            if not opens and word != b"</s>":
-                counts = self._answered
-            if word == b"</s>" and not counts:
-                run = BLANK.match(self._buf, p + size, end)
-                k = run.end() if run is not None else p + size
-                if k == end and not final:
-                    return MORE
-                counts = k == end
-            if not counts or not (self._after_markup and self._had_markup() or not opens or word == b"</s>"):
+        if not role.special and not self._follows_markup(p):
+            # An end-of-text word counts at the very end of the response too.
+            run = BLANK.match(self._buf, p + size, end)
+            k = run.end() if run is not None else p + size
+            if k == end and not final and k - p <= MAX_BLANKS:
+                return MORE
+            if k < end:
                 return self._release(role, p, size)
-            self._answered = opens
-        if self._frame_kind and self._frame is not None and role.literal in self._frame.ends:
+        if self._frame is not None and role.literal in self._frame.ends:
             self._markup("delimiter", p, p + size)
             self._leave_frame()
-            return DEAD
-        self._markup("control", p, p + size)
+        else:
+            self._markup("control", p, p + size)
         return DEAD
 
-    def _had_markup(self) -> bool:
-        return self._base + self._at > 0 and self._after_markup
+    def _follows_markup(self, p: int) -> bool:
+        """Does ``p`` stand directly behind reasoning, a block or a control token, blanks aside?"""
+        return self._after_markup and self._base + p > 0 and self._marked
+
+    def _do_answer(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        """A wrapper around the answer: its opener counts behind markup, its closer behind such an opener."""
+        opens = role.target == "open"
+        if not (self._follows_markup(p) if opens else self._answered):
+            return self._release(role, p, size)
+        self._answered = opens
+        self._markup("wrapper", p, p + size)
+        return DEAD
 
     def _do_close(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         buf = self._buf
@@ -1190,12 +1202,7 @@ class StreamScrubber:
 
     def _do_open(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         envelope: Envelope = role.target
-        if envelope.demand:
-            word = self._buf[p - 1] if p > 0 and p > self._at else ord(self._tail[-1:].encode()[-1:] or b" ") if self._shown and self._pad == _NO_PAD else 0x20
-            if chr(word).isalnum() or word == 0x5F or word >= 0x80 or not self._offer.known or not self._offer.tools:
-                self._advance(p, p + size)
-                return DEAD
-        elif role.literal[:1].isalpha() and self._before_word(p):
+        if envelope.demand and not self._offer.tools:
             self._advance(p, p + size)
             return DEAD
         self._before(p)
@@ -1204,10 +1211,19 @@ class StreamScrubber:
         candidate = _Candidate(p, block, "block", size, role, role.special)
         return self._begin(candidate)
 
-    def _before_word(self, p: int) -> bool:
-        if p > self._at:
-            return chr(self._buf[p - 1]).isalnum() or self._buf[p - 1] in b"_"
-        return bool(self._tail) and self._pad == _NO_PAD and not self._pending and (self._tail[-1].isalnum() or self._tail[-1] == "_") and not self._after_markup
+    def _behind_word(self, p: int) -> bool:
+        """Does a word character stand directly before ``p``? Then no word marker begins there."""
+        low = self._pending[0][1] if self._pending else self._at
+        if p > low:
+            start = p - 1
+            while start > low and p - start < 4 and 0x80 <= self._buf[start] < 0xC0:
+                start -= 1
+            before = self._decode(start, p)[-1:]
+        elif self._told_to == self._base + p:
+            before = self._tail[-1:]
+        else:
+            return False
+        return before.isalnum() or before == "_"
 
     def _do_tag(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         use: Use = role.target
@@ -2167,6 +2183,7 @@ _HANDLERS: Final = {
     Kind.THINK: StreamScrubber._do_think,
     Kind.UNTHINK: StreamScrubber._do_unthink,
     Kind.CONTROL: StreamScrubber._do_control,
+    Kind.ANSWER: StreamScrubber._do_answer,
     Kind.TURN: StreamScrubber._do_turn,
     Kind.RESULT: StreamScrubber._do_result,
     Kind.FRAME: StreamScrubber._do_frame,

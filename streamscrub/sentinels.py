@@ -12,12 +12,6 @@ NONE: Final = 0
 CUT: Final = -1
 
 
-def _folded(byte: int) -> bytes:
-    """One letter in both cases, as a pattern."""
-    char = bytes([byte])
-    return b"[" + char.lower() + char.upper() + b"]" if char.isalpha() else re.escape(char)
-
-
 def byte_class(members: Iterable[int]) -> bytes:
     """The inside of a character class that holds exactly these bytes."""
     return b"".join(b"\\x%02x" % member for member in sorted(members))
@@ -29,18 +23,38 @@ class _Node:
     __slots__ = ("next", "whole")
 
     def __init__(self) -> None:
-        self.next: dict[tuple[int, bool], _Node] = {}
+        self.next: dict[int, _Node] = {}
         self.whole = False
 
-    def pattern(self) -> bytes:
-        """All continuations, longest first, each node also ending at the end of the bytes."""
-        if not self.next:
-            return b""
-        branches = [
-            (_folded(byte) if folded else re.escape(bytes([byte]))) + node.pattern()
-            for (byte, folded), node in self.next.items()
-        ]
-        return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")" + (b"?" if self.whole else b"")
+    def add(self, literal: bytes) -> None:
+        node = self
+        for byte in literal:
+            node = node.next.setdefault(byte, _Node())
+        node.whole = True
+
+
+def _pattern(exact: _Node | None, loose: _Node | None) -> bytes:
+    """All continuations of a place in the exact and in the folded trie, longest first, each also ending with the bytes.
+
+    The two tries are walked together, so that branches start with distinct bytes and cannot backtrack.
+    """
+    places: dict[tuple[_Node | None, _Node | None], list[int]] = {}
+    for byte in sorted({*(exact.next if exact else ()), *(_cases(loose) if loose else ())}):
+        place = (exact.next.get(byte) if exact else None, loose.next.get(_lower(byte)) if loose else None)
+        places.setdefault(place, []).append(byte)
+    if not places:
+        return b""
+    branches = [b"[" + byte_class(bytes_) + b"]" + _pattern(*place) for place, bytes_ in places.items()]
+    whole = (exact is not None and exact.whole) or (loose is not None and loose.whole)
+    return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")" + (b"?" if whole else b"")
+
+
+def _lower(byte: int) -> int:
+    return byte + 32 if 0x41 <= byte <= 0x5A else byte
+
+
+def _cases(node: _Node) -> list[int]:
+    return [case for byte in node.next for case in ((byte, byte - 32) if 0x61 <= byte <= 0x7A else (byte,))]
 
 
 class Sentinels:
@@ -57,21 +71,18 @@ class Sentinels:
         exact, loose = tuple(sorted(set(literals))), tuple(sorted({literal.lower() for literal in folded}))
         self.exact: Final = exact
         self.loose: Final = loose
-        root = _Node()
-        for literal, fold in [*((word, False) for word in exact), *((word, True) for word in loose)]:
-            node = root
-            for byte in literal:
-                node = node.next.setdefault((byte, fold and bytes([byte]).isalpha()), _Node())
-            node.whole = True
+        strict, folding = _Node(), _Node()
+        for literal in exact:
+            strict.add(literal)
+        for literal in loose:
+            folding.add(literal)
         self.literals: Final = (*exact, *loose)
-        self.leads: Final = frozenset(byte for byte, _ in root.next) | frozenset(
-            byte - 32 for byte, fold in root.next if fold and 97 <= byte <= 122
-        )
+        self.leads: Final = frozenset((*strict.next, *_cases(folding)))
         self._whole = frozenset(exact) | frozenset(loose)
         self._loose = frozenset(loose)
         self._prefixes = frozenset(literal[:size] for literal in self._whole for size in range(1, len(literal)))
         self._loose_prefixes = frozenset(literal[:size] for literal in loose for size in range(1, len(literal)))
-        body = root.pattern()
+        body = _pattern(strict, folding)
         # Nothing to find: a pattern that never matches.
         self.pattern: Final = re.compile(body[: -len(rb"|\Z)")] + b")" if body else rb"(?!)")
 

@@ -100,7 +100,7 @@ def test_g2_a_call_cut_anywhere_shows_nothing_of_itself(call: naive.Call, data: 
     result = scrub_all_ways("Looking. " + block[:cut], TOOLS, "length")
     shown = result.text.removeprefix("Looking. ")
     # Up to two characters of a marker at the end are text: nobody can tell `<` from a marker cut after one byte.
-    assert block.startswith(shown)
+    assert block[:cut].endswith(shown)
     assert len(shown) <= 2
 
 
@@ -202,7 +202,7 @@ def test_g6_a_delta_without_a_lead_is_shown_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a < ", "a < "),
+        ("a < b", "a < b"),
         ("a <zz", "a <zz"),
         ("x<tool_box", "x<tool_box"),
         ("see array[0] ", "see array[0] "),

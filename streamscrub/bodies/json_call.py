@@ -165,7 +165,7 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
     while True:
         while i < len(buf) and buf[i] in b" \t\r\n,;":
             i += 1
-        if i >= len(buf):
+        if i >= len(buf) or buf[i] not in b"{[":
             break
         reader = JsonReader(i, Around())
         if reader.read(buf, len(buf), False) != DONE:
@@ -238,10 +238,14 @@ def read(text: str, tool: Tool | None, context: Context) -> Loaded:
 
 def _place(found: list[Written], raw: bytes, offset: int) -> None:
     """Give each call its stretch of the body: up to the next one's start."""
-    pieces = _split(raw) if len(found) > 1 else []
-    if len(pieces) != len(found):
-        size = len(raw)
-        pieces = [(0, size, True)] + [(size, size, True)] * (len(found) - 1)
+    size, count = len(raw), len(found)
+    pieces = [(0, size, True)]
+    if count > 1:
+        at = max(raw.find(b"[", raw.find(b'"tool_calls"')), 0) if raw.lstrip()[:1] == b"{" else 0
+        pieces = [(start + at, end + at, whole) for start, end, whole in _split(raw[at:])]
+    if len(pieces) != count:
+        # Where the items stand cannot be told from the structure; every call still gets bytes of its own.
+        pieces = [(size * k // count, size * (k + 1) // count, True) for k in range(count)]
     for call, (start, end, _) in zip(found, pieces, strict=True):
         call.start, call.end = start + offset, end + offset
 

@@ -215,7 +215,7 @@ class _Bad(ValueError):
     """This is no call with literal arguments."""
 
 
-_TOKEN_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*(?:[.-][A-Za-z_$][\w$]*)*")
+_TOKEN_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*+(?:[.-][A-Za-z_$][\w$]*+)*+")
 _NUMBER: Final = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])")
 _TRIVIA: Final = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _PREFIX: Final = re.compile(r"(?:[rRbBuUfF]{1,2})(?=[\"'])")

@@ -1,4 +1,4 @@
-"""Calls written as tags: ``<invoke name="x"><parameter name="k">v</parameter></invoke>`` and its many spellings."""
+"""Calls written as tags: one around the call that carries its name, one around each parameter, in many spellings."""
 
 from __future__ import annotations
 

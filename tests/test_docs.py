@@ -1,0 +1,213 @@
+"""The pages keep what they promise: their code runs, their tables are complete, their links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import streamscrub
+from streamscrub import Grammar, scrub
+from streamscrub.cli import main
+from streamscrub.events import DROP_KINDS, REJECT_REASONS
+from streamscrub.grammar import _KEYS, shipped
+from streamscrub.resolve import _STRATEGIES
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK: Final = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+# Calls whose first argument is the kind of a repair.
+_MAKERS: Final = {"Repair", "repair", "_repair", "_note"}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [textwrap.dedent(code) for _, word, code in found if word == language]
+
+
+PYTHON: Final = [
+    pytest.param(code, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python"), 1)
+]
+
+
+@pytest.mark.parametrize("code", PYTHON)
+def test_a_code_block_runs(code: str) -> None:
+    exec(compile(code, "block", "exec"), {"__name__": "block"})
+
+
+def test_every_page_with_code_is_run() -> None:
+    assert len(PYTHON) >= 8
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+# Repairs
+
+
+def table_of_repairs() -> dict[str, set[str]]:
+    """Word -> what it is ("kind", "strategy")."""
+    page = (ROOT / "docs" / "repairs.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE)
+    assert len(rows) == len({word for word, _ in rows})
+    return {word: set(what.split(", ")) for word, what in rows}
+
+
+def strings_in(node: ast.AST | None) -> Iterator[str]:
+    """The string constants that a value may be: itself, or a branch of a condition."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from strings_in(node.body)
+        yield from strings_in(node.orelse)
+    elif isinstance(node, ast.Set | ast.Tuple):
+        for item in node.elts:
+            yield from strings_in(item)
+
+
+def kinds_in(tree: ast.AST) -> Iterator[str]:
+    """The kinds of repairs that a module makes, as far as they stand in it as literals."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            owner = getattr(getattr(node.func, "value", None), "id", "")
+            if node.args and (name in _MAKERS or (name == "add" and owner == "kinds")):
+                yield from strings_in(node.args[0])
+        elif isinstance(node, ast.Assign):
+            targets = [target for one in node.targets for target in getattr(one, "elts", [one])]
+            if getattr(targets[0], "id", "") in ("kind", "kinds"):
+                value = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
+                yield from strings_in(value)
+
+
+@cache
+def kinds_in_the_source() -> frozenset[str]:
+    found: set[str] = set()
+    for name in (
+        "resolve",
+        "scrubber",
+        "names",
+        "shapes",
+        "repair",
+        "jsonfix",
+        "bodies/*",
+        "lines",
+        "blocks",
+        "frames",
+    ):
+        for path in (ROOT / "streamscrub").glob(f"{name}.py"):
+            found.update(kinds_in(ast.parse(path.read_text(encoding="utf-8"))))
+    return frozenset(found - {"", "number "})
+
+
+def test_every_kind_in_the_source_is_in_the_table() -> None:
+    kinds = {word for word, what in table_of_repairs().items() if "kind" in what}
+    assert sorted(kinds_in_the_source() - kinds) == []
+
+
+def test_the_search_for_kinds_finds_all_ways_of_making_one() -> None:
+    assert {
+        "name",
+        "null_omitted",
+        "trailing_comma",
+        "python_literal",
+        "control_characters",
+        "fence",
+        "missing_close",
+    } <= (kinds_in_the_source())
+
+
+def test_every_kind_in_the_table_is_made_somewhere() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "streamscrub").rglob("*.py"))
+    assert [word for word in table_of_repairs() if f'"{word}"' not in sources] == []
+
+
+def test_every_strategy_is_in_the_table() -> None:
+    known = {word for word, what in table_of_repairs().items() if "strategy" in what}
+    assert {"clean", "json", "loose", "anchored", "unclosed_reasoning", *(name for _, name in _STRATEGIES)} == known
+
+
+def test_what_the_cases_need_is_in_the_table() -> None:
+    table = table_of_repairs()
+    for path in sorted((ROOT / "tests" / "cases").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+            case = json.loads(line)
+            if "finish_reason" not in case or "response_template" in case:
+                continue
+            result = scrub(case["text"], case["tools"], finish_reason=case["finish_reason"], **case.get("options", {}))
+            for call in result.calls:
+                assert "strategy" in table[call.strategy], (case["id"], call.strategy)
+                for repair in call.repairs:
+                    assert "kind" in table[repair.kind], (case["id"], repair.kind)
+
+
+# Events and options
+
+
+def test_all_kinds_and_reasons_are_on_the_page_of_events() -> None:
+    page = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert set(DROP_KINDS) | set(REJECT_REASONS) <= set(rows)
+    assert [word for word in rows if word in REJECT_REASONS] == list(REJECT_REASONS)
+
+
+def test_all_options_are_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = streamscrub.StreamScrubber.__init__.__code__
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    assert [name for name in names if f"`{name}`" not in readme] == []
+
+
+def test_all_events_are_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("Text", "Reasoning", "ToolCall", "RejectedCall", "Dropped", "CallStarted", "ArgumentsDelta"):
+        assert re.search(rf"^\| .*`{name}[(`]", readme, re.MULTILINE), name
+
+
+# Grammars
+
+
+def test_the_families_of_the_readme_are_those_of_the_files() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    expected = [
+        f"| [`{grammar.name}`](grammars/{grammar.file}) | {grammar.data['title']} | "
+        f"{', '.join(f'`{model}`' for model in grammar.models) or 'any'} |"
+        for grammar in shipped().values()
+    ]
+    assert re.findall(r"^\| \[`\w+`\]\(grammars/.*$", readme, re.MULTILINE) == expected
+
+
+def test_every_key_of_a_grammar_file_is_described() -> None:
+    page = (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
+    assert [key for keys in _KEYS.values() for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []
+
+
+def test_the_grammar_of_the_page_passes_its_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks(ROOT / "docs" / "grammar-files.md", "toml")
+    path = tmp_path / "my.toml"
+    path.write_text(code, encoding="utf-8")
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out in (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8").replace(
+        "\n   ", "\n"
+    )
+    assert Grammar.load(path).name == "mine"
+
+
+def test_every_verb_and_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for verb in ("scrub", "parse", "explain", "grammars", "check", "demo"):
+        main([verb, "--help"])
+        for option in re.findall(r"--[a-z-]+", capsys.readouterr().out):
+            assert option in page or option == "--help", (verb, option)
