@@ -15,7 +15,7 @@ from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader
+from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader, Run
 from .sentinels import CUT, Sentinels
 
 # A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
@@ -100,7 +100,7 @@ class BlockReader:
     at: int
     evidence: bool = False
     broken: bool = False
-    run: re.Pattern[bytes] | None = None
+    run: Run | None = None
     closed: bool = False  # the closer was there
     implicit: bool = False  # ended by what follows, not by the end of the stream
     empty: bool = True
@@ -493,7 +493,7 @@ class UntilCloser:
         self.at = start
         self.evidence = True
         self.broken = True
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self._around = around
 
     def shift(self, by: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .blocks import Use
 from .limits import MAX_HEADER
-from .reading import DONE, MORE, Around
+from .reading import DONE, MORE, Around, Run
 from .sentinels import Sentinels, sentinels
 
 _RECIPIENT: Final = re.compile(r"\bto=([^\s<]*)")
@@ -100,7 +100,7 @@ class HeaderReader:
         self.frame = frame
         self.evidence = False
         self.broken = False
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self.header: Header | None = None
         self._pieces: list[tuple[bytes, str]] = []  # (token before it, text)
         self._tokens = opener

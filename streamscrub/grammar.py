@@ -391,7 +391,7 @@ class _Union:
             tuple(key for key, role in self.roles.items() if role.special and role.kind in openers)
         )
         tables.specials = sentinels(tuple(key for key, role in self.roles.items() if role.special))
-        tables.stop = re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + tables.marks.pattern.pattern)
+        tables.stop = re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + tables.marks.near)
         tables.lead = _lead(tables.marks)
         self._targets(tables)
         return tables
@@ -684,26 +684,18 @@ class _Union:
 
 
 def _lead(marks: Sentinels) -> re.Pattern[str]:
-    """Characters of a text delta that may begin markup. A marker that begins with a letter needs its second one too,
-    or the end of the delta, and no word character before it; so prose stays on the fast path."""
-    chars: set[str] = {"\n", "`", "\ud800-\udfff"}
-    words: set[str] = set()
-    for literal in marks.literals:
-        text = literal.decode()
-        if text[0].isalnum():
-            words.add(text[0])
-        else:
-            chars.add(re.escape(text[0]))
-    seconds = {
-        word: "".join(sorted({re.escape(literal.decode()[1]) for literal in marks.literals if literal.decode()[0] == word}))
-        for word in words
-    }
-    parts = ["[" + "".join(sorted(chars)) + "]"]
-    for word, after in sorted(seconds.items()):
-        both = word if not word.isalpha() else f"[{word.lower()}{word.upper()}]"
-        follows = "".join(char.lower() + char.upper() for char in after)
-        parts.append(rf"(?<!\w){both}(?:[{follows}]|\Z)")
-    return re.compile("|".join(parts))
+    """What takes a text delta off the fast path: a character that may begin markup.
+
+    A marker that begins with a letter needs its second one too, or the end of the delta, so that prose stays on it.
+    Every branch starts with a literal, which lets the search run over other characters in one go.
+    """
+    heads = {literal.decode()[:2] for literal in marks.literals}
+    branches = {"\n", "`"} | {re.escape(head[0]) for head in heads if not head[0].isalnum()}
+    for head in heads:
+        if head[0].isalnum():
+            seconds = "".join(sorted({case(head[1]) for case in (str.lower, str.upper)}))
+            branches |= {rf"{case(head[0])}(?:[{re.escape(seconds)}]|\Z)" for case in (str.lower, str.upper)}
+    return re.compile("|".join(sorted(branches)))
 
 
 def _spelled(literal: str, section: Mapping[str, Any], grammar: Grammar) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from typing import ClassVar, Final, Protocol
 
 from .limits import CLOSER_WAIT, MAX_BLANKS
-from .reading import BLANK, DEAD, DONE, MORE, Around, plain_run
+from .reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from .sentinels import CUT
 
 _DEEPEST: Final = 4096  # levels kept; deeper input is malformed anyway, so only its end matters
@@ -63,7 +63,7 @@ class JsonReader:
         self.at = start
         self.evidence = False
         self.broken = False
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self._first = start
         self._around = around
         self._watch = watch
@@ -270,7 +270,7 @@ class JsonReader:
         self.run = self._string_run()
         return -1
 
-    def _string_run(self) -> re.Pattern[bytes]:
+    def _string_run(self) -> Run:
         around = self._around
         if not self._quote:  # between quote tokens there are no escapes
             return plain_run(around.quotes.leads, around.close)

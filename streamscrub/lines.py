@@ -17,7 +17,7 @@ from .bodies.python_call import CodeReader, decode as decode_code
 from .jsontext import JsonReader
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, Around
+from .reading import BLANK, DEAD, DONE, MORE, Around, Run
 from .repair import Unreadable, load
 from .sentinels import CUT
 from .tools import Tool
@@ -68,7 +68,7 @@ class _Line:
         self.evidence = False  # enough was read to call it cut, should the stream end here
         self.met = False  # the end condition of the form was met
         self.broken = False
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
 
     def shift(self, by: int) -> None:
         self.start -= by

@@ -48,8 +48,39 @@ class Around:
         return self
 
 
-def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) -> re.Pattern[bytes]:
-    """A pattern that runs over bytes which are neither in ``stops`` nor can begin one of ``markers``.
+class Run:
+    """How to run over what decides nothing: ``match`` in bytes; ``quiet`` matches a whole ASCII delta of that kind."""
+
+    __slots__ = ("_made_of", "match", "quiet")
+
+    def __init__(self, stops: frozenset[int], markers: Sentinels, escape: bool) -> None:
+        self._made_of = (stops, markers, escape)
+        halts = stops | markers.leads | ({0x5C} if escape else set())
+        plain = b"[^" + byte_class(halts) + b"]*+" if halts else rb"[\s\S]*+"
+        steps = [rb"\\[\s\S]"] if escape else []
+        leads = markers.leads - stops
+        if leads:
+            steps.append(b"(?!" + markers.near + b")[" + byte_class(leads) + b"]")
+        pattern = re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
+        self.match: Final = pattern.match
+        chars = "".join(f"\\x{halt:02x}" for halt in sorted(halts) if halt < 0x80)
+        text = f"[^{chars}]*+" if chars else r"[\s\S]*+"
+        whole = [r"\\[\s\S]"] if escape else []
+        for lead, seconds in markers.seconds.items():
+            if lead < 0x80 and lead not in stops:
+                after = "".join(f"\\x{second:02x}" for second in sorted(seconds) if second < 0x80)
+                whole.append(f"\\x{lead:02x}(?![{after}]|\\Z)" if after else f"\\x{lead:02x}(?!\\Z)")
+        self.quiet: Final = re.compile(text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")).fullmatch
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_plain_run, self._made_of)
+
+    def __deepcopy__(self, memo: object) -> Run:
+        return self
+
+
+def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) -> Run:
+    """The ``Run`` over bytes which are neither in ``stops`` nor can begin one of ``markers``.
 
     A lead byte is run over if no marker stands there and none can still arrive; with ``escape`` a backslash takes the
     byte after it along. Possessive, so it never backtracks.
@@ -57,15 +88,7 @@ def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) ->
     return _plain_run(frozenset(stops), markers, escape)
 
 
-@lru_cache(maxsize=256)
-def _plain_run(stops: frozenset[int], markers: Sentinels, escape: bool) -> re.Pattern[bytes]:
-    halts = stops | markers.leads | ({0x5C} if escape else set())
-    plain = b"[^" + byte_class(halts) + b"]*+" if halts else rb"[\s\S]*+"
-    steps = [rb"\\[\s\S]"] if escape else []
-    leads = markers.leads - stops
-    if leads:
-        steps.append(b"(?!" + markers.pattern.pattern + b")[" + byte_class(leads) + b"]")
-    return re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
+_plain_run = lru_cache(maxsize=256)(Run)
 
 
 class Reader(Protocol):
@@ -75,7 +98,7 @@ class Reader(Protocol):
     evidence: bool  # the bytes so far are a call by their form
     broken: bool  # DONE, but the body was ended from outside before its own end
     # If this pattern matches from ``at`` to the end of the bytes, read() would return MORE and only move ``at`` there.
-    run: re.Pattern[bytes] | None
+    run: Run | None
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         """Read ``buf[self.at:end]``. ``final``: nothing follows. Returns MORE, DEAD or DONE."""

@@ -50,7 +50,7 @@ from .lines import (
     element_at,
 )
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
+from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Run
 from .resolve import Outcome, decode_parts, merge_headed, settle_call
 from .sentinels import CUT, Sentinels
 from .tools import read_tools
@@ -77,11 +77,16 @@ _new: Final = object.__new__
 _PAUSES: Final = frozenset(b"\\<")
 
 
+def _nothing(text: str) -> object:
+    return None
+
+
+
 class _Reads(Protocol):
     at: int
     evidence: bool
     broken: bool
-    run: re.Pattern[bytes] | None
+    run: Run | None
 
     def read(self, buf: bytearray, end: int, final: bool) -> int: ...
     def shift(self, by: int) -> None: ...
@@ -170,8 +175,11 @@ class StreamScrubber:
 
         self._search: Callable[[str], object] | None = None
         self._match: Callable[[bytearray, int], re.Match[bytes]] | None = None
+        self._quiet: Callable[[str], object] = _nothing
         self._matched = 0
         self._match_limit = 0
+        self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
+        self._room = 0  # bytes that may still be taken without looking at the limit
 
         self._mode = _TEXT
         self._candidate: _Candidate | None = None
@@ -181,7 +189,8 @@ class StreamScrubber:
 
         # What was released, as far as decisions need it.
         self._tail = ""  # the last text shown
-        self._told_to = 0  # the wire offset behind it
+        self._told_to = 0  # the wire offset behind what was told as text or dropped as words
+        self._last = b""  # the last bytes of it
         self._shown = False  # any text was shown
         self._pad = _LEAD_PAD
         self._line: bytes | None = b""  # the line so far, while a fence or a form may still start on it
@@ -242,9 +251,12 @@ class StreamScrubber:
         # text in the middle of a line, and the inside of a long string or value.
         if type(chunk) is str:
             search = self._search
-            if search is not None and chunk and search(chunk) is None:
+            if search is not None and search(chunk) is None and chunk:
                 start = self._base
-                self._base = end = start + (len(chunk) if chunk.isascii() else len(chunk.encode()))
+                try:
+                    self._base = end = start + (len(chunk) if chunk.isascii() else len(chunk.encode()))
+                except UnicodeEncodeError:
+                    return self._slow(self._encode(chunk))
                 self._tail = chunk
                 event = _new(Text)
                 set_text(event, chunk)
@@ -252,6 +264,12 @@ class StreamScrubber:
                 return [event]
             match = self._match
             if match is not None:
+                if self._quiet(chunk) is not None and chunk.isascii():
+                    self._room -= len(chunk)
+                    if self._room >= 0:
+                        self._parts.append(chunk)
+                        return []
+                self._join()
                 try:
                     data = chunk.encode()
                 except UnicodeEncodeError:
@@ -262,6 +280,7 @@ class StreamScrubber:
                 self._matched = end = match(buf, self._matched).end()
                 # A last byte that begins an escape or a tag decides nothing either; it is matched again with the next.
                 if (end == size or (end + 1 == size and buf[end] in _PAUSES)) and size <= self._match_limit:
+                    self._room = self._match_limit - size if end == size else -1
                     return []
                 return self._slow(b"")
             data = self._encode(chunk)
@@ -280,13 +299,7 @@ class StreamScrubber:
 
     def _slow(self, data: bytes) -> list[Event]:
         """Take bytes through the machine, and see whether the next delta may go the fast way."""
-        if self._match is not None:
-            self._skimmed()
-        elif self._search is not None:
-            self._told_to = self._base
-            self._shown = True
-            self._after_markup = False
-        self._search = self._match = None
+        self._leave_fast_way()
         self._buf += data
         self._run(False)
         self._compact()
@@ -299,9 +312,23 @@ class StreamScrubber:
             reader = candidate.reader
             if reader.run is not None:
                 self._match = reader.run.match
+                self._quiet = reader.run.quiet
                 self._matched = _innermost(reader).at
                 self._match_limit = candidate.start + self._max_bytes
+                self._room = self._match_limit - len(self._buf) if self._matched == len(self._buf) else -1
         return out
+
+    def _leave_fast_way(self) -> None:
+        """Bring the state up to date with what went by unread."""
+        if self._match is not None:
+            self._skimmed()
+        elif self._search is not None:
+            self._told_to = self._base
+            self._last = self._tail[-1:].encode()
+            self._shown = True
+            self._after_markup = False
+        self._search = self._match = None
+        self._quiet = _nothing
 
     def finish(self, finish_reason: str | None = None) -> list[Event]:
         """End the response. ``finish_reason`` None means that the stream broke off and is treated like "length".
@@ -317,13 +344,7 @@ class StreamScrubber:
         if self._high:
             self._buf += b"\xef\xbf\xbd"
             self._high = ""
-        if self._match is not None:
-            self._skimmed()
-        elif self._search is not None:
-            self._told_to = self._base
-            self._shown = True
-            self._after_markup = False
-        self._search = self._match = None
+        self._leave_fast_way()
         self._run(True)
         self._compact()
         out, self._out = self._out, []
@@ -332,6 +353,7 @@ class StreamScrubber:
     @property
     def held(self) -> bytes:
         """What is withheld right now, in wire bytes."""
+        self._join()
         start = self._pending[0][1] if self._pending else self._at
         return bytes(self._buf[max(start, -self._base) :])
 
@@ -362,8 +384,16 @@ class StreamScrubber:
                 chunk = chunk[:-1]
             return chunk.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
+    def _join(self) -> None:
+        """Bring the deltas that were only kept into the buffer."""
+        if self._parts:
+            self._buf += "".join(self._parts).encode()
+            self._parts.clear()
+            self._matched = len(self._buf)
+
     def _skimmed(self) -> None:
         """Everything up to ``_matched`` was the text of an open string or value."""
+        self._join()
         candidate = self._candidate
         assert candidate is not None
         reader: Any = candidate.reader
@@ -417,6 +447,8 @@ class StreamScrubber:
         self._at = end
         if end <= start:
             return
+        self._told_to = self._base + end
+        self._last = bytes(self._buf[max(start, end - 4) : end])
         if self._section:
             self._drop("wrapper", start, end)
             return
@@ -427,7 +459,6 @@ class StreamScrubber:
             start = -base
         text = utf_8_decode(self._buf[start:end], "replace", True)[0]
         self._tail = text
-        self._told_to = base + end
         self._shown = True
         if self._after_markup and text.strip():
             self._after_markup = False
@@ -1215,14 +1246,12 @@ class StreamScrubber:
         """Does a word character stand directly before ``p``? Then no word marker begins there."""
         low = self._pending[0][1] if self._pending else self._at
         if p > low:
-            start = p - 1
-            while start > low and p - start < 4 and 0x80 <= self._buf[start] < 0xC0:
-                start -= 1
-            before = self._decode(start, p)[-1:]
+            last = bytes(self._buf[max(low, p - 4) : p])
         elif self._told_to == self._base + p:
-            before = self._tail[-1:]
+            last = self._last
         else:
             return False
+        before = last.decode("utf-8", "ignore")[-1:]
         return before.isalnum() or before == "_"
 
     def _do_tag(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
@@ -2141,6 +2170,7 @@ class StreamScrubber:
         if self._match is not None:
             self._skimmed()
             self._match = None
+            self._quiet = _nothing
 
     def __getstate__(self) -> dict[str, Any]:
         self._settle()

@@ -11,6 +11,8 @@ from typing import Final
 NONE: Final = 0
 CUT: Final = -1
 
+_NEAR: Final = 4  # bytes of a marker in the pattern; enough to tell it from text, few enough to compile at once
+
 
 def byte_class(members: Iterable[int]) -> bytes:
     """The inside of a character class that holds exactly these bytes."""
@@ -33,20 +35,20 @@ class _Node:
         node.whole = True
 
 
-def _pattern(exact: _Node | None, loose: _Node | None) -> bytes:
-    """All continuations of a place in the exact and in the folded trie, longest first, each also ending with the bytes.
+def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
+    """The next ``depth`` bytes of a place in the exact and in the folded trie, each also ending with the bytes.
 
     The two tries are walked together, so that branches start with distinct bytes and cannot backtrack.
     """
+    whole = (exact is not None and exact.whole) or (loose is not None and loose.whole)
+    if whole or depth == 0:
+        return b""
     places: dict[tuple[_Node | None, _Node | None], list[int]] = {}
     for byte in sorted({*(exact.next if exact else ()), *(_cases(loose) if loose else ())}):
         place = (exact.next.get(byte) if exact else None, loose.next.get(_lower(byte)) if loose else None)
         places.setdefault(place, []).append(byte)
-    if not places:
-        return b""
-    branches = [b"[" + byte_class(bytes_) + b"]" + _pattern(*place) for place, bytes_ in places.items()]
-    whole = (exact is not None and exact.whole) or (loose is not None and loose.whole)
-    return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")" + (b"?" if whole else b"")
+    branches = [b"[" + byte_class(bytes_) + b"]" + _pattern(*place, depth - 1) for place, bytes_ in places.items()]
+    return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")"
 
 
 def _lower(byte: int) -> int:
@@ -60,56 +62,73 @@ def _cases(node: _Node) -> list[int]:
 class Sentinels:
     """A set of marker literals that can be looked for in bytes that are still arriving.
 
-    ``folded`` literals match without regard to ASCII case. Literals are 1 to 64 bytes. The pattern is the trie
-    itself: branches start with distinct bytes, so it cannot backtrack, and every node matches the end of the bytes,
-    so that a marker cut by the network is found as what it may become.
+    ``folded`` literals match without regard to ASCII case. Literals are 1 to 64 bytes. What may be one is found by a
+    pattern of the first bytes of the trie, whose every node also matches the end of the bytes; what it is, by the sets
+    of whole literals and of their proper prefixes. So a marker cut by the network is held as what it may become.
     """
 
-    __slots__ = ("_loose", "_loose_prefixes", "_prefixes", "_whole", "exact", "leads", "literals", "loose", "pattern")
+    __slots__ = (
+        "_longest", "_loose", "_loose_prefixes", "_near", "_prefixes", "_sizes", "_whole", "exact", "leads", "literals",
+        "loose", "near", "seconds",
+    )  # fmt: skip
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
         exact, loose = tuple(sorted(set(literals))), tuple(sorted({literal.lower() for literal in folded}))
         self.exact: Final = exact
         self.loose: Final = loose
+        self.literals: Final = (*exact, *loose)
         strict, folding = _Node(), _Node()
         for literal in exact:
             strict.add(literal)
         for literal in loose:
             folding.add(literal)
-        self.literals: Final = (*exact, *loose)
         self.leads: Final = frozenset((*strict.next, *_cases(folding)))
-        self._whole = frozenset(exact) | frozenset(loose)
+        # What may follow each lead byte.
+        self.seconds: Final = {
+            lead: frozenset(
+                byte
+                for literal in self.literals
+                for byte in ({literal[1]} if literal in exact else {literal[1], literal[1:2].upper()[0]})
+                if lead in (literal[0], literal[:1].upper()[0] if literal in loose else literal[0])
+            )
+            for lead in self.leads
+            if not any(len(literal) == 1 for literal in self.literals if literal[0] == lead)
+        }
+        # Where a marker may start, by its first bytes; never matches if there is none.
+        self.near: Final = _pattern(strict, folding, _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
+        self._near: re.Pattern[bytes] | None = None
+        self._whole = frozenset(exact)
         self._loose = frozenset(loose)
-        self._prefixes = frozenset(literal[:size] for literal in self._whole for size in range(1, len(literal)))
+        self._prefixes = frozenset(literal[:size] for literal in exact for size in range(1, len(literal)))
         self._loose_prefixes = frozenset(literal[:size] for literal in loose for size in range(1, len(literal)))
-        body = _pattern(strict, folding)
-        # Nothing to find: a pattern that never matches.
-        self.pattern: Final = re.compile(body[: -len(rb"|\Z)")] + b")" if body else rb"(?!)")
+        self._sizes = tuple(sorted({len(literal) for literal in self.literals}, reverse=True))
+        self._longest = self._sizes[0] if self._sizes else 0
 
     def at(self, buf: bytes | bytearray, i: int, end: int, final: bool = False) -> int:
         """The length of the longest marker that starts at ``i``, or NONE, or CUT if ``buf[i:end]`` may become one."""
-        found = self.pattern.match(buf, i, end)
-        return NONE if found is None else self._verdict(buf, found.start(), found.end(), end, final)
+        if i >= end or buf[i] not in self.leads:
+            return NONE
+        word = bytes(buf[i : min(end, i + self._longest)])
+        if not final and i + len(word) == end and self.is_prefix(word):
+            return CUT
+        folded = word.lower() if self._loose else b""
+        for size in self._sizes:
+            if size <= len(word) and (word[:size] in self._whole or folded[:size] in self._loose):
+                return size
+        return NONE
 
     def find(self, buf: bytes | bytearray, i: int, end: int, final: bool = False) -> tuple[int, int]:
         """The first marker at or after ``i``: (index, length or CUT). (end, NONE) if there is none."""
-        found = self.pattern.search(buf, i, end)
+        near = self._near
+        if near is None:
+            near = self._near = re.compile(self.near)
+        found = near.search(buf, i, end)
         while found is not None:
-            size = self._verdict(buf, found.start(), found.end(), end, final)
+            size = self.at(buf, found.start(), end, final)
             if size != NONE:
                 return found.start(), size
-            found = self.pattern.search(buf, found.start() + 1, end)
+            found = near.search(buf, found.start() + 1, end)
         return end, NONE
-
-    def _verdict(self, buf: bytes | bytearray, start: int, stop: int, end: int, final: bool) -> int:
-        word = bytes(buf[start:stop])
-        if stop == end and not final and self.is_prefix(word):
-            return CUT
-        while word:
-            if word in self._whole or word.lower() in self._loose:
-                return len(word)
-            word = word[:-1]
-        return NONE
 
     def is_prefix(self, word: bytes) -> bool:
         """True if ``word`` is a proper prefix of a marker."""

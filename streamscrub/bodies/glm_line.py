@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ..limits import MAX_NAME
 from ..names import Offer
-from ..reading import BLANKS, DEAD, DONE, MORE, Around
+from ..reading import BLANKS, DEAD, DONE, MORE, Around, Run
 from ..repair import Unreadable, load
 from .base import Body, Context, Ending, Settings, Written
 
@@ -24,7 +24,7 @@ class GlmLineReader:
         self.at = self.start = start
         self.evidence = False
         self.broken = False
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self.name: str | None = None
         self._around = around
         self._offer = offer

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..events import Repair
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around, plain_run
+from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
 from .base import Body, Context, Ending, Settings, Written
 from .tags import Value, typed
@@ -62,7 +62,7 @@ class PairsReader:
         self.at = self._first = start
         self.evidence = False
         self.broken = False
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self.name: str | None = None
         self.values: list[Value] = []
         self.damage: list[str] = []  # what was missing

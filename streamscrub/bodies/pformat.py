@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..limits import CLOSER_WAIT, MAX_NAME
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around, plain_run
+from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT
 from .base import Body, Context, Ending, Settings, Written
 
@@ -33,7 +33,7 @@ class PformatReader:
         self.evidence = False
         self.broken = False
         self.name: str | None = None
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self._around = around
         self._offer = offer
         self._open = True  # inside the brackets

@@ -12,7 +12,7 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around, plain_run
+from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -89,7 +89,7 @@ class TagsReader:
         self.evidence = False
         self.broken = False
         self.closed = False  # by its own closer
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self.name: str | None = None
         self.tool: Tool | None = None
         self.attributes: dict[str, str] = {}

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..events import Repair
 from ..limits import MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import DONE, MORE, Around
+from ..reading import DONE, MORE, Around, Run
 from .base import Body, Context, Ending, Settings, Written
 
 
@@ -21,7 +21,7 @@ class TextReader:
         self.at = start
         self.evidence = True
         self.broken = False
-        self.run: re.Pattern[bytes] | None = None
+        self.run: Run | None = None
         self._around = around
 
     def shift(self, by: int) -> None:
