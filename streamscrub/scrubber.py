@@ -74,7 +74,6 @@ _RUN_OR_LINE: Final = re.compile(rb"`+|\n")
 _AT_HEADER: Final = re.compile(rb"[ \t]to=[^\s<]{0,%d}[ \t]*+" % MAX_NAME)
 _AT_HEADER_CUT: Final = re.compile(rb"[ \t](?:t(?:o(?:=(?:[^\s<]{0,%d}[ \t]*+)?)?)?)?\Z" % MAX_NAME)
 _new: Final = object.__new__
-_PAUSES: Final = frozenset(b"\\<")
 
 
 def _nothing(text: str) -> object:
@@ -278,9 +277,10 @@ class StreamScrubber:
                 buf += data
                 size = len(buf)
                 self._matched = end = match(buf, self._matched).end()
-                # A last byte that begins an escape or a tag decides nothing either; it is matched again with the next.
-                if (end == size or (end + 1 == size and buf[end] in _PAUSES)) and size <= self._match_limit:
-                    self._room = self._match_limit - size if end == size else -1
+                # The last bytes may begin an escape or a tag, which is longer; they are matched again with the next ones.
+                pause = size - end
+                if (not pause or (pause <= 3 and (buf[end] == 0x3C or (pause == 1 and buf[end] == 0x5C)))) and size <= self._match_limit:
+                    self._room = -1 if pause else self._match_limit - size
                     return []
                 return self._slow(b"")
             data = self._encode(chunk)
