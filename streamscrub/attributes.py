@@ -48,8 +48,7 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
         one = _ATTRIBUTE.match(buf, i, end)
         if one is None or one.end() - start > MAX_HEADER:
             growing = end - start <= MAX_HEADER and (
-                _PREFIX.match(buf, i, end) is not None
-                or (i == start and _EQUALS_PREFIX.match(buf, i, end) is not None)
+                _PREFIX.match(buf, i, end) is not None or (i == start and _EQUALS_PREFIX.match(buf, i, end) is not None)
             )
             return (MORE if growing else DEAD), i, found
         value = next((group for group in one.groups()[1:] if group is not None), b"")

@@ -192,5 +192,3 @@ class HeaderReader:
 
 def _header_marks(frame: Frame) -> Sentinels:
     return sentinels((*frame.start, *frame.channel, *frame.message, *frame.ends, *frame.constrain))
-
-

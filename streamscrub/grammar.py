@@ -32,33 +32,84 @@ _MAX_LITERAL: Final = 64  # bytes of one marker
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {
     "": frozenset(
-        "name models source title needs always needs_model envelope body section tags pairs reasoning control answer turn result "
-        "frame line fence elements render example".split()
+        [
+            "name",
+            "models",
+            "source",
+            "title",
+            "needs",
+            "always",
+            "needs_model",
+            "envelope",
+            "body",
+            "section",
+            "tags",
+            "pairs",
+            "reasoning",
+            "control",
+            "answer",
+            "turn",
+            "result",
+            "frame",
+            "line",
+            "fence",
+            "elements",
+            "render",
+            "example",
+        ]
     ),
-    "envelope": frozenset("name open close special attributes headers separators chains fenced from_last demand".split()),
-    "body": frozenset("envelope syntax order named headed headers separators settings quotes".split()),
-    "section": frozenset("open close special".split()),
-    "tags": frozenset("of sigils call key wrapper special spelling entities".split()),
-    "tags.key": frozenset("name newline entities".split()),
+    "envelope": frozenset(
+        [
+            "name",
+            "open",
+            "close",
+            "special",
+            "attributes",
+            "headers",
+            "separators",
+            "chains",
+            "fenced",
+            "from_last",
+            "demand",
+        ]
+    ),
+    "body": frozenset(
+        ["envelope", "syntax", "order", "named", "headed", "headers", "separators", "settings", "quotes"]
+    ),
+    "section": frozenset(["open", "close", "special"]),
+    "tags": frozenset(["of", "sigils", "call", "key", "wrapper", "special", "spelling", "entities"]),
+    "tags.key": frozenset(["name", "newline", "entities"]),
     "pairs": frozenset(
-        "envelope order key_open key_close value_open value_close separator type_open type_close".split()
+        [
+            "envelope",
+            "order",
+            "key_open",
+            "key_close",
+            "value_open",
+            "value_close",
+            "separator",
+            "type_open",
+            "type_close",
+        ]
     ),
-    "reasoning": frozenset("open close special label anywhere".split()),
-    "control": frozenset("tokens after_markup".split()),
-    "answer": frozenset("open close".split()),
-    "turn": frozenset("open".split()),
-    "result": frozenset("open close special after_call".split()),
-    "frame": frozenset("start channel message ends constrain roles prefix route".split()),
-    "frame.route": frozenset("channel recipient to".split()),
-    "line": frozenset("syntax start then order".split()),
-    "fence": frozenset("languages envelope thinking".split()),
-    "elements": frozenset("reserved".split()),
-    "render": frozenset("call calls section result thinking guide form".split()),
+    "reasoning": frozenset(["open", "close", "special", "label", "anywhere"]),
+    "control": frozenset(["tokens", "after_markup"]),
+    "answer": frozenset(["open", "close"]),
+    "turn": frozenset(["open"]),
+    "result": frozenset(["open", "close", "special", "after_call"]),
+    "frame": frozenset(["start", "channel", "message", "ends", "constrain", "roles", "prefix", "route"]),
+    "frame.route": frozenset(["channel", "recipient", "to"]),
+    "line": frozenset(["syntax", "start", "then", "order"]),
+    "fence": frozenset(["languages", "envelope", "thinking"]),
+    "elements": frozenset(["reserved"]),
+    "render": frozenset(["call", "calls", "section", "result", "thinking", "guide", "form"]),
     "example": frozenset(
-        "title text calls rejected visible reasoning finish tools options repaired".split()
+        ["title", "text", "calls", "rejected", "visible", "reasoning", "finish", "tools", "options", "repaired"]
     ),
 }
-_LISTS: Final = frozenset("answer envelope body section tags pairs reasoning result line fence example".split())
+_LISTS: Final = frozenset(
+    ["answer", "envelope", "body", "section", "tags", "pairs", "reasoning", "result", "line", "fence", "example"]
+)
 
 
 class GrammarError(ValueError):
@@ -184,9 +235,16 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 raise GrammarError(file, below, f"must be a list of tables: [[{below}]]")
             for one in value:
                 _keys(one, below, file, below)
-        elif key in ("open", "close", "tokens", "after_markup", "ends", "separators", "start_of", "separator") or key.endswith(
-            ("_open", "_close")
-        ):
+        elif key in (
+            "open",
+            "close",
+            "tokens",
+            "after_markup",
+            "ends",
+            "separators",
+            "start_of",
+            "separator",
+        ) or key.endswith(("_open", "_close")):
             _strings(value, below, file)
     if section == "body" and item.get("syntax") not in BODIES:
         raise GrammarError(file, "body.syntax", f"{item.get('syntax')!r} is none of {', '.join(sorted(BODIES))}")
@@ -487,7 +545,15 @@ class _Union:
             name = one.get("of", grammar.name)
             family = self.families.setdefault(
                 name,
-                {"sigils": [], "call": [], "key": [], "wrapper": [], "special": False, "grammar": grammar, "blank": False},
+                {
+                    "sigils": [],
+                    "call": [],
+                    "key": [],
+                    "wrapper": [],
+                    "special": False,
+                    "grammar": grammar,
+                    "blank": False,
+                },
             )
             if "of" not in one:
                 family["grammar"] = grammar
@@ -527,7 +593,12 @@ class _Union:
             for literal in entry["close"]:
                 if literal in ("```", "~~~"):
                     continue  # a code fence is known to the machine
-                self.add(Kind.CLOSE, literal, _is_special(literal), entry["open"][0][3] if entry["open"] else self.grammars[0])
+                self.add(
+                    Kind.CLOSE,
+                    literal,
+                    _is_special(literal),
+                    entry["open"][0][3] if entry["open"] else self.grammars[0],
+                )
         for grammar in self.grammars:
             if "frame" in grammar.data:
                 frame = Frame.read(grammar.name, grammar.data["frame"])
@@ -540,7 +611,10 @@ class _Union:
         """Resolve names of envelopes and tag families in the roles to the compiled things."""
         outer, special = tables.outer, tables.special
         quotes = {
-            quote for _, entry in self.envelopes.items() for _, body, _ in entry["bodies"] for quote in body.get("quotes", ())
+            quote
+            for _, entry in self.envelopes.items()
+            for _, body, _ in entry["bodies"]
+            for quote in body.get("quotes", ())
         }
         marks = sentinels(_encode(sorted(quotes)))
         leaks = tuple(role.literal.decode() for role in self.roles.values() if role.special or role.kind is Kind.CLOSE)
@@ -556,18 +630,24 @@ class _Union:
                 target = compiled[target]
             elif role.kind is Kind.TAG:
                 settings, around = families[target]
-                target = Use(BODIES["tags"], target, {**settings, "around": around, "leaks": leaks, "quotes": tuple(sorted(quotes))})
+                target = Use(
+                    BODIES["tags"],
+                    target,
+                    {**settings, "around": around, "leaks": leaks, "quotes": tuple(sorted(quotes))},
+                )
             bound[key] = replace(role, target=target)
         tables.roles = bound
         lines = self.lines
         for grammar in self.grammars:
             for order, one in enumerate(grammar.data.get("line", ())):
                 for start in one.get("start", [""]):
-                    lines.append((one.get("order", 100 + order), Line(one["syntax"], grammar.name, start, one.get("then", ""))))
+                    lines.append(
+                        (one.get("order", 100 + order), Line(one["syntax"], grammar.name, start, one.get("then", "")))
+                    )
             for one in grammar.data.get("fence", ()):
                 for language in one["languages"]:
                     if one.get("thinking"):
-                        if self.model is not None and grammar.speaks(self.model) or len(self.grammars) < 8:
+                        if (self.model is not None and grammar.speaks(self.model)) or len(self.grammars) < 8:
                             tables.thinking_fence = language
                     else:
                         tables.fences[language] = (compiled[one["envelope"]], grammar.name)
@@ -586,7 +666,9 @@ class _Union:
         tables.words = sentinels(_encode({line.start for line in tables.lines if line.start}))
         tables.bare = compiled.get("bare")
 
-    def _uses(self, grammar: Grammar, around: Around, leaks: tuple[str, ...], quotes: tuple[str, ...]) -> tuple[Use, ...]:
+    def _uses(
+        self, grammar: Grammar, around: Around, leaks: tuple[str, ...], quotes: tuple[str, ...]
+    ) -> tuple[Use, ...]:
         common = {"around": around, "leaks": leaks, "quotes": quotes}
         return tuple(Use(BODIES[name], grammar.name, common) for name in ("json_arguments", "text"))
 
@@ -610,24 +692,42 @@ class _Union:
             for literal in entry["close"]
             if literal.startswith("</") and not _is_special(literal)
         )
-        wrapper_close = sentinels(wrappers if is_special else (), close_envelopes if not is_special else ()) if is_special else sentinels((), (*wrappers, *close_envelopes))
+        wrapper_close = (
+            sentinels(wrappers if is_special else (), close_envelopes if not is_special else ())
+            if is_special
+            else sentinels((), (*wrappers, *close_envelopes))
+        )
         openers = self._of(Kind.OPEN, Kind.TAG)
         after = sentinels(
             (*special.exact, *key_open.exact, *call_close.exact, *wrapper_close.exact, *openers.exact),
             (*key_open.loose, *call_close.loose, *wrapper_close.loose, *openers.loose),
         )
-        foreign_special = tuple(word for word in special.exact if word not in {*call_open.exact, *(o.encode() for o, _ in family["sigils"])})
+        foreign_special = tuple(
+            word for word in special.exact if word not in {*call_open.exact, *(o.encode() for o, _ in family["sigils"])}
+        )
         value_marks = sentinels(
             (*key_close.exact, *key_open.exact, *call_close.exact, *wrapper_close.exact, *foreign_special),
             (*key_close.loose, *key_open.loose, *call_close.loose, *wrapper_close.loose),
         )
-        tags = Tags(call_open, call_close, key_open, key_close, wrapper_close, value_marks, after, sentinels(foreign_special), openers)
+        tags = Tags(
+            call_open,
+            call_close,
+            key_open,
+            key_close,
+            wrapper_close,
+            value_marks,
+            after,
+            sentinels(foreign_special),
+            openers,
+        )
         styles = {
             (opens + key["name"]).encode().lower(): {k: v for k, v in key.items() if k != "name"}
             for opens, _ in pairs
             for key in family["key"]
         }
-        entities = any(self.model is not None and grammar.speaks(self.model) and one.get("entities") for grammar, one in self.tags)
+        entities = any(
+            self.model is not None and grammar.speaks(self.model) and one.get("entities") for grammar, one in self.tags
+        )
         settings = {"tags": tags, "styles": styles, "special": is_special, "entities": entities}
         return settings, Around(call_close, outer, special)
 
@@ -651,10 +751,16 @@ class _Union:
         for _, one, grammar in sorted(entry["bodies"], key=lambda item: item[0]):
             settings = {**one.get("settings", {}), "around": around, "leaks": leaks, "quotes": quotes}
             if "literals" in one:
-                words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list) and key not in ("envelope",)}
+                words = {
+                    key: _encode(value)
+                    for key, value in one["literals"].items()
+                    if isinstance(value, list) and key not in ("envelope",)
+                }
                 settings["pairs"] = Pairs(words, close, special)
             if one["syntax"] == "tags":
-                tags, tags_around = self._tags(self.families[one.get("settings", {}).get("of", grammar.name)], outer, special)
+                tags, tags_around = self._tags(
+                    self.families[one.get("settings", {}).get("of", grammar.name)], outer, special
+                )
                 settings.update(tags)
                 settings["around"] = Around(close, outer, special)
                 del tags_around
@@ -712,7 +818,10 @@ def _template(header: str, separators: tuple[str, ...]) -> tuple[str, ...]:
     out: list[str] = []
     rest = header
     while rest:
-        cut = min((found for word in (*separators, "{") if (found := rest.find(word, 0 if word != "{" else 0)) >= 0), default=-1)
+        cut = min(
+            (found for word in (*separators, "{") if (found := rest.find(word, 0 if word != "{" else 0)) >= 0),
+            default=-1,
+        )
         if cut < 0:
             out.append(rest)
             break

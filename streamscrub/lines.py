@@ -10,10 +10,12 @@ import re
 from typing import Any, Final
 
 from .bodies import BODIES
-from .bodies.base import Context, Ending, Written
+from .bodies.base import Context, Written
 from .bodies.glm_line import GlmLineReader
-from .bodies.json_call import CallReader, CallWatch, decode as decode_json, settle
-from .bodies.python_call import CodeReader, decode as decode_code
+from .bodies.json_call import CallReader, CallWatch, settle
+from .bodies.json_call import decode as decode_json
+from .bodies.python_call import CodeReader
+from .bodies.python_call import decode as decode_code
 from .jsontext import JsonReader
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
@@ -54,7 +56,7 @@ def declared(calls: list[Written], offer: Offer) -> bool:
     return True
 
 
-class _Line:
+class LineReader:
     """The common part: where the form starts, how far it was read, and what may end it."""
 
     __slots__ = ("around", "at", "broken", "context", "evidence", "grammar", "met", "offer", "run", "start")
@@ -83,11 +85,28 @@ class _Line:
         """Up to here no markerless call may start, should this be refuted."""
         return self.at
 
+    @property
+    def name(self) -> str | None:
+        """The name, as far as it was read."""
+        return None
 
-class BareReader(_Line):
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        """Read on up to ``end``: MORE, DEAD or DONE."""
+        raise NotImplementedError
+
+    def calls(self, buf: bytearray) -> list[Written]:
+        """The calls that were read, with offsets from the start of the form, in bytes."""
+        raise NotImplementedError
+
+
+class BareReader(LineReader):
     """An object or array of calls, or a pythonic list, that starts a line. ``whole``: it must be the whole response."""
 
     __slots__ = ("_code", "_json", "_tailed", "_watch", "end", "pieces", "whole")
+
+    @property
+    def name(self) -> str | None:
+        return self._watch.name
 
     def __init__(
         self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, whole: bool = False
@@ -214,7 +233,7 @@ class BareReader(_Line):
                     return -1
             return DEAD
 
-    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+    def calls(self, buf: bytearray) -> list[Written]:
         """The calls of all pieces, with offsets from the start of the form."""
         out: list[Written] = []
         if not self.pieces:
@@ -231,15 +250,20 @@ class BareReader(_Line):
         return out
 
 
-class NamedReader(_Line):
+class NamedReader(LineReader):
     """``NAME{…}`` of an offered tool where a line starts, with or without ``call:``."""
 
-    __slots__ = ("_reader", "name")
+    __slots__ = ("_name", "_reader", "_watch")
 
     def __init__(self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str) -> None:
         super().__init__(start, offer, around, settings, grammar)
-        self.name = ""
+        self._name = ""
         self._reader: JsonReader | None = None
+        self._watch: _Declared | None = None
+
+    @property
+    def name(self) -> str | None:
+        return self._name or None
 
     def shift(self, by: int) -> None:
         super().shift(by)
@@ -251,29 +275,27 @@ class NamedReader(_Line):
             named = _NAMED.match(buf, self.start, end)
             if named is None or named.end() == end or buf[named.end()] != 0x7B:
                 return DEAD if final or named is None or named.end() < end else MORE
-            self.name = named.group(1).decode("utf-8", "replace")
-            tool = self.offer.plain(self.name)
+            self._name = named.group(1).decode("utf-8", "replace")
+            tool = self.offer.plain(self._name)
             if tool is None:
                 return DEAD
-            watch = _Declared(tool)
-            self._reader = JsonReader(named.end(), self.around, watch)
+            self._watch = _Declared(tool)
+            self._reader = JsonReader(named.end(), self.around, self._watch)
         reader = self._reader
         verdict = reader.read(buf, end, final)
         self.at = reader.at
         self.run = reader.run
-        watch = reader._watch
-        assert isinstance(watch, _Declared)
-        self.evidence = watch.declared
+        self.evidence = self._watch is not None and self._watch.declared
         if verdict == DONE and reader.broken:
             return DEAD
         self.met = verdict == DONE
         return verdict
 
-    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+    def calls(self, buf: bytearray) -> list[Written]:
         """The one call."""
         raw = bytes(buf[self.start : self.at])
         body = raw[raw.index(b"{") :]
-        call = Written(self.name, end=len(raw))
+        call = Written(self._name, end=len(raw))
         try:
             loaded = load(body.decode("utf-8", "replace"), quote_tokens=self.context.settings.get("quotes", ()))
             call.arguments = loaded.value
@@ -317,7 +339,7 @@ class _Declared:
         pass
 
 
-class GlmForm(_Line):
+class GlmForm(LineReader):
     """``tool/param>value`` or ``tool/{json}``: a whole line."""
 
     __slots__ = ("_reader",)
@@ -337,28 +359,40 @@ class GlmForm(_Line):
         self.met = verdict == DONE
         return verdict
 
-    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+    def calls(self, buf: bytearray) -> list[Written]:
         """The one call of the line."""
         return BODIES["glm_line"].decode(bytes(buf[self.start : self.at]), "whole", self.context)
 
 
-class ActionReader(_Line):
+class ActionReader(LineReader):
     """``Action: NAME`` + ``Action Input: {…}``, or ``Action:`` + a json fence of calls."""
 
-    __slots__ = ("_closing", "_fence", "_input", "_reader", "_start_word", "name")
+    __slots__ = ("_closing", "_fence", "_input", "_name", "_reader", "_start_word", "_value")
 
     def __init__(
-        self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, words: tuple[bytes, bytes]
+        self,
+        start: int,
+        offer: Offer,
+        around: Around,
+        settings: dict[str, Any],
+        grammar: str,
+        words: tuple[bytes, bytes],
     ) -> None:
         super().__init__(start, offer, around, settings, grammar)
         self._start_word, self._input = words
         self._reader: JsonReader | None = None
         self._fence = False
         self._closing = False  # the value is read
-        self.name = ""
+        self._name = ""
+        self._value = start  # where it starts
+
+    @property
+    def name(self) -> str | None:
+        return self._name or None
 
     def shift(self, by: int) -> None:
         super().shift(by)
+        self._value -= by
         if self._reader is not None:
             self._reader.shift(by)
 
@@ -373,7 +407,7 @@ class ActionReader(_Line):
             verdict = reader.read(buf, end, final)
             self.at = reader.at
             self.run = reader.run
-            self.evidence = bool(self.name)
+            self.evidence = bool(self._name)
             if verdict != DONE:
                 return verdict
             if reader.broken:
@@ -411,13 +445,14 @@ class ActionReader(_Line):
             if fence is None:
                 return more if _ACTION_FENCE_CUT.match(buf, i, end) is not None else DEAD
             self._fence = True
+            self._value = fence.end()
             self._reader = CallReader(fence.end(), self.around, self.offer, {})
             return -1
         if name.end() == end:
             word = name.group().decode("utf-8", "replace")
             return more if self.offer.may_begin(word) else DEAD
-        self.name = name.group().decode("utf-8", "replace")
-        if self.offer.plain(self.name) is None:
+        self._name = name.group().decode("utf-8", "replace")
+        if self.offer.plain(self._name) is None:
             return DEAD
         run = BLANK.match(buf, name.end(), end)
         j = run.end() if run is not None else name.end()
@@ -435,15 +470,14 @@ class ActionReader(_Line):
             return more
         if buf[k] != 0x7B:
             return DEAD
+        self._value = k
         self._reader = JsonReader(k, self.around)
         return -1
 
-    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+    def calls(self, buf: bytearray) -> list[Written]:
         """The one call, or those of the fence."""
         raw = bytes(buf[self.start : self.at])
-        reader = self._reader
-        assert reader is not None
-        offset = reader._first - self.start
+        offset = self._value - self.start
         if self._fence:
             body = raw[offset:].rstrip(b"` \t\r\n")
             calls = decode_json(body, "whole", self.context)
@@ -451,7 +485,7 @@ class ActionReader(_Line):
                 call.start += offset
                 call.end += offset
             return calls
-        call = Written(self.name, end=len(raw))
+        call = Written(self._name, end=len(raw))
         try:
             loaded = load(raw[offset:].decode("utf-8", "replace"))
             call.arguments = loaded.value
@@ -462,19 +496,32 @@ class ActionReader(_Line):
         return [call]
 
 
-class FenceReader(_Line):
+class FenceReader(LineReader):
     """A json fence, or one without a language, whose whole content is a call object or array."""
 
-    __slots__ = ("_char", "_count", "_reader", "_watch", "content")
+    __slots__ = ("_char", "_count", "_reader", "_watch", "closed", "content")
+
+    @property
+    def name(self) -> str | None:
+        return self._watch.name
 
     def __init__(
-        self, start: int, content: int, char: int, count: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str
+        self,
+        start: int,
+        content: int,
+        char: int,
+        count: int,
+        offer: Offer,
+        around: Around,
+        settings: dict[str, Any],
+        grammar: str,
     ) -> None:
         super().__init__(start, offer, around, settings, grammar)
         self._char = char
         self._count = count
         self._watch = CallWatch(offer, bare=True)
         self.content = content
+        self.closed = False  # its closing run was there
         self._reader = JsonReader(content, around, self._watch)
 
     def shift(self, by: int) -> None:
@@ -508,9 +555,10 @@ class FenceReader(_Line):
         if j - i < self._count or b"\n" not in buf[self.at : i]:
             return DEAD
         self.at = j
+        self.closed = True
         return DONE
 
-    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+    def calls(self, buf: bytearray) -> list[Written]:
         """The calls of the content, with offsets from the start of the fence."""
         offset = self.content - self.start
         raw = bytes(buf[self.content : self._reader.at])
@@ -521,10 +569,14 @@ class FenceReader(_Line):
         return calls
 
 
-class ElementReader(_Line):
+class ElementReader(LineReader):
     """``<NAME><param>value</param></NAME>`` for an offered name with declared children only."""
 
-    __slots__ = ("_child", "_key", "_reserved", "_seen", "name", "tool", "values")
+    __slots__ = ("_child", "_key", "tool", "values")
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
 
     def __init__(
         self, start: int, offer: Offer, around: Around, settings: dict[str, Any], grammar: str, name: str, head_end: int
@@ -533,12 +585,10 @@ class ElementReader(_Line):
         tool = offer.get(name)
         assert tool is not None
         self.tool = tool
-        self.name = name
         self.at = head_end
         self.values: list[tuple[str, int, int]] = []
         self._key = ""  # the child that is open
         self._child = 0  # where its text starts
-        self._seen = False
 
     def shift(self, by: int) -> None:
         super().shift(by)
@@ -577,7 +627,6 @@ class ElementReader(_Line):
             return DEAD
         self._key = key
         self._child = self.at = child.end()
-        self._seen = True
         self.evidence = True
         return -1
 
@@ -608,7 +657,7 @@ class ElementReader(_Line):
         """True if no child is open."""
         return bool(self.values) and not self._key
 
-    def calls(self, buf: bytearray, ending: Ending) -> list[Written]:
+    def calls(self, buf: bytearray) -> list[Written]:
         """The one call."""
         call = Written(self.name, end=self.at - self.start)
         call.complete = not self._key
@@ -621,7 +670,9 @@ class ElementReader(_Line):
         return [call]
 
 
-def element_at(buf: bytearray, i: int, end: int, offer: Offer, reserved: frozenset[str], final: bool) -> tuple[int, str, int]:
+def element_at(
+    buf: bytearray, i: int, end: int, offer: Offer, reserved: frozenset[str], final: bool
+) -> tuple[int, str, int]:
     """Does ``<NAME>`` of an offered tool start at ``i``? (MORE, DEAD or DONE, the name, index behind the tag)."""
     head = _ELEMENT.match(buf, i, end)
     if head is None:
@@ -639,5 +690,3 @@ def element_at(buf: bytearray, i: int, end: int, offer: Offer, reserved: frozens
     if name in reserved or offer.get(name) is None or b"/" in head.group(2):
         return DEAD, name, head.end()
     return DONE, name, head.end()
-
-

@@ -39,7 +39,9 @@ class Outcome:
     grammar: str = ""
 
 
-def decode_parts(parts: Iterable[Part], block: bytes, base: int, offer: Offer, name: str | None = None) -> list[tuple[Written, str]]:
+def decode_parts(
+    parts: Iterable[Part], block: bytes, base: int, offer: Offer, name: str | None = None
+) -> list[tuple[Written, str]]:
     """Decode the bodies of a block: (call, grammar) each, with offsets in the block.
 
     ``base`` is the buffer index of the block's first byte; ``name`` a name from the opener's attributes.
@@ -93,7 +95,9 @@ def _satisfies(tool: Tool, arguments: dict[str, Any]) -> bool:
     return accepts(tool, coerce(dict(arguments), tool)[0])
 
 
-def settle_call(call: Written, grammar: str, offer: Offer, *, recover: bool, by_id: bool = False, cut: bool = False) -> Outcome:
+def settle_call(
+    call: Written, grammar: str, offer: Offer, *, recover: bool, by_id: bool = False, cut: bool = False
+) -> Outcome:
     """Judge one written call. ``cut``: the block lacks its end and the stream was cut. One reason only, in the order
     truncated, withheld, unknown_tool, malformed."""
     out = Outcome(call.name, None, call.start, call.end, model_id=call.model_id, grammar=grammar)
@@ -105,7 +109,14 @@ def settle_call(call: Written, grammar: str, offer: Offer, *, recover: bool, by_
     repairs = list(call.repairs)
     _unwrap_pseudo(call, offer, repairs)
     tool, name, name_repairs = _resolve(call, offer, by_id)
-    if tool is None and by_id and offer.known and isinstance(call.arguments, dict) and call.name is not None and not call.fault:
+    if (
+        tool is None
+        and by_id
+        and offer.known
+        and isinstance(call.arguments, dict)
+        and call.name is not None
+        and not call.fault
+    ):
         only = [one for one in offer.tools if accepts(one, call.arguments)]
         if len(only) == 1 and _is_opaque(call.name):
             tool, name = only[0], only[0].name

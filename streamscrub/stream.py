@@ -9,7 +9,9 @@ from .events import Event, Scrubbed
 from .scrubber import StreamScrubber
 
 
-def scrub(text: str | bytes, tools: Iterable[Any] | None = None, *, finish_reason: str | None = "stop", **options: Any) -> Scrubbed:
+def scrub(
+    text: str | bytes, tools: Iterable[Any] | None = None, *, finish_reason: str | None = "stop", **options: Any
+) -> Scrubbed:
     """Read a complete response. ``options`` are those of ``StreamScrubber``; the result holds all its events."""
     scrubber = StreamScrubber(tools, **options)
     return Scrubbed([*scrubber.feed(text), *scrubber.finish(finish_reason)])
@@ -19,7 +21,7 @@ def wrap(
     iterable: Iterable[str | bytes],
     tools: Iterable[Any] | None = None,
     *,
-    finish_reason: str | None | Callable[[], str | None] = "stop",
+    finish_reason: str | Callable[[], str | None] | None = "stop",
     **options: Any,
 ) -> Iterator[Event]:
     """Read an iterator of deltas. ``finish_reason`` is a value, or a callable asked when the iterator is exhausted."""
@@ -28,7 +30,7 @@ def wrap(
 
 
 def _wrapped(
-    iterable: Iterable[str | bytes], scrubber: StreamScrubber, finish_reason: str | None | Callable[[], str | None]
+    iterable: Iterable[str | bytes], scrubber: StreamScrubber, finish_reason: str | Callable[[], str | None] | None
 ) -> Iterator[Event]:
     for chunk in iterable:
         yield from scrubber.feed(chunk)
@@ -39,7 +41,7 @@ def awrap(
     iterable: AsyncIterable[str | bytes],
     tools: Iterable[Any] | None = None,
     *,
-    finish_reason: str | None | Callable[[], str | None] = "stop",
+    finish_reason: str | Callable[[], str | None] | None = "stop",
     **options: Any,
 ) -> AsyncIterator[Event]:
     """The same for an asynchronous iterator."""
@@ -48,7 +50,7 @@ def awrap(
 
 
 async def _awrapped(
-    iterable: AsyncIterable[str | bytes], scrubber: StreamScrubber, finish_reason: str | None | Callable[[], str | None]
+    iterable: AsyncIterable[str | bytes], scrubber: StreamScrubber, finish_reason: str | Callable[[], str | None] | None
 ) -> AsyncIterator[Event]:
     async for chunk in iterable:
         for event in scrubber.feed(chunk):

@@ -107,7 +107,10 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """One parameter as ``tool/param>value``, else the object; needs one line."""
     import json
 
-    if len(arguments) == 1 and all(isinstance(value, str) and value.strip() == value and value and "\n" not in value for value in arguments.values()):
+    if len(arguments) == 1 and all(
+        isinstance(value, str) and value.strip() == value and value and "\n" not in value
+        for value in arguments.values()
+    ):
         ((key, value),) = arguments.items()
         return f"{name}/{key}>{value}"
     return f"{name}/{json.dumps(arguments, ensure_ascii=False)}"

@@ -258,8 +258,10 @@ def _objects(value: Any) -> list[Any]:
         item = stack.pop()
         if isinstance(item, list):
             stack.extend(reversed(item))
-        elif isinstance(item, dict) and isinstance(item.get("tool_calls"), list) and not isinstance(
-            item.get("name"), str
+        elif (
+            isinstance(item, dict)
+            and isinstance(item.get("tool_calls"), list)
+            and not isinstance(item.get("name"), str)
         ):
             stack.extend(reversed(item["tool_calls"]))
         else:

@@ -147,7 +147,9 @@ class _Loose:
                 self.repairs.append(Repair("quotes", "arguments", found.group()[:200], found.group(1)[:200]))
                 body = found.group(1)
                 try:
-                    return json.loads('"' + body.replace('"', '\\"' if quote == "'" else '"') + '"', strict=False), found.end()
+                    return json.loads(
+                        '"' + body.replace('"', '\\"' if quote == "'" else '"') + '"', strict=False
+                    ), found.end()
                 except ValueError:
                     return body, found.end()
         end = at

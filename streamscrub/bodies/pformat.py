@@ -26,7 +26,19 @@ _FALSE: Final = frozenset(("false", "no", "0"))
 class PformatReader:
     """Reads ``name[…]`` up to the closer of its envelope. See ``reading.Reader`` for the common part."""
 
-    __slots__ = ("_around", "_first", "_offer", "_open", "_tent", "_tent_last", "at", "broken", "evidence", "name", "run")
+    __slots__ = (
+        "_around",
+        "_first",
+        "_offer",
+        "_open",
+        "_tent",
+        "_tent_last",
+        "at",
+        "broken",
+        "evidence",
+        "name",
+        "run",
+    )
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
         self.at = self._first = start

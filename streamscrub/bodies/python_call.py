@@ -114,9 +114,15 @@ class CodeReader(JsonReader):
                 return DEAD
             follows = _STARTS_ARGUMENT.match(buf, i + 1, end)
             if follows is None:
-                return MORE if end - i <= MAX_NAME and not final and not bytes(buf[i + 1 : end]).strip(
-                    b" \t\r\nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-+*"
-                ) else DEAD
+                return (
+                    MORE
+                    if end - i <= MAX_NAME
+                    and not final
+                    and not bytes(buf[i + 1 : end]).strip(
+                        b" \t\r\nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-+*"
+                    )
+                    else DEAD
+                )
         self.name = name
         self.evidence = True
         self._list = opened
@@ -221,7 +227,9 @@ _TRIVIA: Final = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+|//[^\n]*+|/\*(?:[^*]++|\*(
 _PREFIX: Final = re.compile(r"(?:[rRbBuUfF]{1,2})(?=[\"'])")
 _BEFORE: Final = re.compile(r"(?:(?:const|let|var)\s+)?(?:[A-Za-z_]\w*\s*=(?!=)\s*)?(?:await\s+)?")
 _KEYWORD: Final = re.compile(r"([A-Za-z_$][\w$-]*)\s*=(?!=)")
-_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\n)|([\s\S]))")
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(\n)|([\s\S]))"
+)
 _SIMPLE: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 _WORDS: Final = {
     "True": True, "true": True, "False": False, "false": False,
@@ -467,7 +475,9 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
 
 def _long(text: str, raw: bytes, ending: Ending, context: Context) -> list[Written]:
     """Code over ``MAX_PYTHON`` characters is read by the same parser; it is linear, only ``ast`` would not be."""
-    return decode(raw, ending, Context(context.offer, {**context.settings})) if False else _read_long(text, raw, context)
+    return (
+        decode(raw, ending, Context(context.offer, {**context.settings})) if False else _read_long(text, raw, context)
+    )
 
 
 def _read_long(text: str, raw: bytes, context: Context) -> list[Written]:
@@ -628,9 +638,11 @@ def _literal(value: Any) -> str:
         return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
-    return {True: "True", False: "False", None: "None"}.get(value, repr(value)) if value in (True, False, None) and not (
-        isinstance(value, int | float) and not isinstance(value, bool)
-    ) else repr(value)
+    return (
+        {True: "True", False: "False", None: "None"}.get(value, repr(value))
+        if value in (True, False, None) and not (isinstance(value, int | float) and not isinstance(value, bool))
+        else repr(value)
+    )
 
 
 BODY: Final = Body("python_call", CodeReader, decode, write)

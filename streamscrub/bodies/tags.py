@@ -32,7 +32,17 @@ class Tags:
     another opener. ``openers`` begin another call of any syntax.
     """
 
-    __slots__ = ("after", "call_close", "call_open", "key_close", "key_open", "openers", "special", "value_marks", "wrapper_close")
+    __slots__ = (
+        "after",
+        "call_close",
+        "call_open",
+        "key_close",
+        "key_open",
+        "openers",
+        "special",
+        "value_marks",
+        "wrapper_close",
+    )
 
     def __init__(
         self,
@@ -197,9 +207,7 @@ class TagsReader:
                 return MORE
             if not self.values and self._json is None and buf[i] in b"{[":
                 self._json = (
-                    JsonReader(i, around)
-                    if self.name
-                    else json_call.CallReader(i, around, self._offer, self._settings)
+                    JsonReader(i, around) if self.name else json_call.CallReader(i, around, self._offer, self._settings)
                 )
                 self._phase = _JSON
                 return -1

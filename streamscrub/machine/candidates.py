@@ -1,0 +1,87 @@
+"""A candidate from its opener to its end, within the limits."""
+
+from __future__ import annotations
+
+from ..reading import DEAD, DONE, MORE
+from .settling import Settling
+from .state import CANDIDATE, SKIP, TEXT, Candidate
+
+
+class Candidates(Settling):
+    """Begins and follows candidates."""
+
+    def _begin(self, candidate: Candidate) -> int:
+        """Start reading a candidate at its opener; the text before it is told."""
+        self._before(candidate.start)
+        self._at = self._i = candidate.start
+        if self._span and candidate.start == self._span_at and candidate.what in ("block", "tags"):
+            candidate.quoted = self._span
+        self._candidate = candidate
+        self._mode = CANDIDATE
+        return DONE
+
+    def _in_candidate(self, final: bool) -> bool:
+        candidate = self._candidate
+        assert candidate is not None
+        buf = self._buf
+        end = len(buf)
+        reader = candidate.reader
+        verdict = candidate.verdict
+        if verdict == MORE:
+            verdict = candidate.verdict = reader.read(buf, end, final)
+        open_still = verdict == MORE and not final
+        if (open_still or verdict == DONE) and reader.at - candidate.start > self._max_bytes:
+            return self._too_large(candidate)
+        if verdict == DONE and candidate.quoted:
+            self._span = candidate.quoted
+            lone = self._lone(reader.at, end, final)
+            if lone == MORE:
+                return False
+            if lone == DONE:
+                return self._refute(candidate, reader.at)
+        if self._progress and verdict != DEAD:
+            self._announce(candidate)
+        if open_still:
+            return False
+        self._candidate = None
+        self._mode = TEXT
+        if candidate.what == "header":
+            return self._header_done(candidate, verdict)
+        if candidate.what == "line":
+            return self._line_done(candidate, verdict, final)
+        if candidate.what == "tags":
+            return self._tags_done(candidate, verdict, final)
+        return self._block_done(candidate, verdict, final)
+
+    def _too_large(self, candidate: Candidate) -> bool:
+        reader = candidate.reader
+        if candidate.what in ("line", "header") or not reader.evidence:
+            self._muted = max(self._muted, reader.at)
+            return self._refute(candidate)
+        stop = candidate.start + self._max_bytes
+        name = getattr(reader, "name", None) or candidate.name
+        self._reject(candidate, "too_large", name, stop, f"over {self._max_bytes} bytes")
+        self._mode = SKIP
+        return True
+
+    def _in_skip(self, final: bool) -> bool:
+        """The rest of a block that was too large: dropped without keeping it."""
+        candidate = self._candidate
+        assert candidate is not None
+        reader = candidate.reader
+        end = len(self._buf)
+        verdict = reader.read(self._buf, end, final)
+        ended = verdict != MORE or final
+        stop = end if verdict == MORE else reader.at
+        if not ended:
+            stop = min(stop, reader.keep, reader.at)
+        stop = max(self._at, stop)
+        self._drop("overflow", self._at, stop)
+        self._at = self._i = stop
+        if not ended:
+            return False
+        self._candidate = None
+        self._mode = TEXT
+        self._after_block()
+        self._after_call = True
+        return True

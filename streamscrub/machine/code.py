@@ -1,0 +1,230 @@
+"""Code in text: fences with and without a language, and inline spans."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..blocks import BlockReader
+from ..limits import CLOSER_WAIT, MAX_BLANKS
+from ..lines import FenceReader
+from ..reading import BLANK, DEAD, DONE, MORE, Around
+from .candidates import Candidates
+from .state import TEXT, Candidate
+
+_FENCE_LINE: Final = re.compile(rb" {0,3}+(?:(?:>[ \t]?+|[-*+][ \t]++|\d{1,9}+[.)][ \t]++)[ \t]{0,3}+)*+")
+_CLOSING_LINE: Final = re.compile(rb"[ \t]{0,12}(?:>[ \t]?)*[ \t]{0,3}")
+_INFO: Final = re.compile(rb"[ \t]*+([^\s`]*+)[ \t]*+")
+_RUN_OR_LINE: Final = re.compile(rb"`+|\n")
+
+
+class Code(Candidates):
+    """Protected code runs through; the rest of a fence waits for what it holds."""
+
+    def _backticks(self, p: int, end: int, final: bool) -> int:
+        """A run of backticks at ``p``: a fence where a line starts, else one end of an inline span."""
+        buf = self._buf
+        char = buf[p]
+        j = p
+        while j < end and buf[j] == char:
+            j += 1
+        fence = self._line is not None and _FENCE_LINE.fullmatch(self._line) is not None
+        if j == end and not final and (fence or char == 0x60):
+            return MORE
+        size = j - p
+        if size >= 3 and fence:
+            verdict = self._fence_line(p, j, char, end, final)
+            if verdict != DEAD or self._i != p:
+                return verdict
+        if char == 0x7E:
+            self._advance(p, j)
+            return DEAD
+        if self._span:
+            if self._span == size:
+                self._span = 0
+                self._span_sure = False
+        else:
+            self._span = size
+            self._span_at = j
+            self._span_sure = False
+        self._advance(p, j)
+        return DEAD
+
+    def _fence_line(self, p: int, j: int, char: int, end: int, final: bool) -> int:
+        """A run of three or more at a line start. DEAD with ``_i`` moved: it was a fence and is text."""
+        buf, tables = self._buf, self._tables
+        size = j - p
+        if self._bare_fence is not None and self._bare_fence[0] == char and size >= self._bare_fence[1]:
+            return self._close_bare(p, j)
+        info = _INFO.match(buf, j, end)
+        word = info.group(1) if info is not None else b""
+        k = info.end() if info is not None else j
+        language = word.decode("utf-8", "replace").lower()
+        special = {**dict.fromkeys(tables.fences, "call"), "json": "json"}
+        if tables.thinking_fence:
+            special[tables.thinking_fence] = "thinking"
+        if k == end and not final:
+            if not language or any(name.startswith(language) for name in special):
+                return MORE if k - j <= MAX_BLANKS else DEAD
+        newline = k < end and buf[k] in b"\r\n"
+        if newline and buf[k] == 0x0D and k + 1 == end and not final and (not language or language in special):
+            return MORE
+        behind = k + (2 if bytes(buf[k : k + 2]) == b"\r\n" else 1) if newline else k
+        if not language or language.startswith("<"):
+            if char == 0x60 and not newline and k < end and not language:
+                return DEAD  # a backtick in the info string: an inline span
+            if language:
+                return self._open_bare(p, j, j, char, size, end, final, False)
+            return self._open_bare(p, j, behind if newline else j, char, size, end, final, newline)
+        if newline and language in special and not self._section and not self._frame_kind:
+            what = special[language]
+            if what == "json":
+                verdict = self._json_fence(p, behind, char, size, end, final)
+                if verdict != DEAD:
+                    return verdict
+            elif what == "call":
+                if self._offer.known and not self._offer.tools:
+                    pass
+                else:
+                    envelope, _ = tables.fences[language]
+                    self._before(p)
+                    block = BlockReader(envelope, self._offer, behind)
+                    return self._begin(Candidate(p, block, "block", behind - p))
+            else:
+                self._markup("delimiter", p, behind)
+                self._enter_reasoning(b"")
+                self._stop = None
+                return DONE
+        self._advance(p, j)
+        self._line = None
+        self._tell_text(self._whole_end(self._at, j))
+        self._i = j
+        self._enter_fence(char, size)
+        return DONE
+
+    def _json_fence(self, p: int, behind: int, char: int, size: int, end: int, final: bool) -> int:
+        if not self._offer.known or not self._offer.tools or self._tables.bare is None or p < self._muted:
+            return DEAD
+        run = BLANK.match(self._buf, behind, end)
+        i = run.end() if run is not None else behind
+        if i - behind > MAX_BLANKS:
+            return DEAD
+        if i == end:
+            return DEAD if final else MORE
+        if self._buf[i] not in b"{[":
+            return DEAD
+        bare = self._tables.bare
+        settings = dict(bare.uses[0].settings) if bare.uses else {}
+        reader = FenceReader(p, i, char, size, self._offer, Around(), settings, "json")
+        return self._begin(Candidate(p, reader, "line", behind - p))
+
+    def _open_bare(
+        self, p: int, j: int, behind: int, char: int, size: int, end: int, final: bool, newline: bool
+    ) -> int:
+        """A fence without a language protects nothing; its opener waits for the first thing in it."""
+        if self._bare_fence is not None or self._frame_kind:
+            self._advance(p, behind)
+            self._line = None if not newline else b""
+            self._fresh_line = newline
+            return DEAD
+        if newline:
+            verdict = self._json_fence(p, behind, char, size, end, final)
+            if verdict != DEAD:
+                return verdict
+        self._before(p)
+        self._bare_fence = (char, size)
+        self._bare_kept = False
+        self._pending.append(("delimiter", p, behind))
+        self._at = self._i = behind
+        self._new_line()
+        run = BLANK.match(self._buf, behind, end)
+        k = run.end() if run is not None else behind
+        if k > behind and k < end:
+            self._pending.append(("padding", behind, k))
+            self._at = self._i = k
+            self._line = b""
+        if not newline:
+            self._line = None
+            self._fresh_line = False
+        return DEAD
+
+    def _close_bare(self, p: int, j: int) -> int:
+        """The closing run of a fence without a language: dropped if only blocks stood in it."""
+        self._bare_fence = None
+        blocks = not self._bare_kept and not self._pending and self._after_markup
+        if blocks and p == self._at:
+            self._markup("delimiter", p, j)
+        else:
+            self._advance(p, j)
+            self._line = None
+        return DEAD
+
+    def _in_fence(self, final: bool) -> bool:
+        """Protected code is text; only its closing run is looked for."""
+        buf = self._buf
+        char, size = self._fence
+        end = len(buf)
+        i = self._i
+        while i < end:
+            if self._fence_run >= 0:
+                # At a line start, maybe behind blanks.
+                if self._line is not None:
+                    run = _CLOSING_LINE.match(buf, i, end)
+                    k = run.end() if run is not None else i
+                    if k > i and len(self._line) < 16:
+                        self._line += bytes(buf[i:k])
+                        i = k
+                        continue
+                k = i
+                while k < end and buf[k] == char:
+                    k += 1
+                if k > i:
+                    self._fence_run += k - i
+                    self._line = None
+                    i = k
+                    continue
+                if self._fence_run >= size:
+                    self._i = i
+                    self._tell_text(i)
+                    self._mode = TEXT
+                    self._line = None
+                    self._fresh_line = False
+                    return True
+                self._fence_run = -1
+            newline = buf.find(b"\n", i, end)
+            if newline < 0:
+                i = end
+                break
+            i = newline + 1
+            self._fence_run = 0
+            self._line = b""
+        self._i = end
+        stop = end if final else self._whole_end(self._at, end)
+        if stop > self._at or self._pending:
+            self._tell_text(stop)
+            self._i = end
+        if final:
+            self._mode = TEXT
+        return False
+
+    def _quoted(self, p: int, end: int, final: bool) -> int:
+        """Is the open inline span closed later on this line? DONE, DEAD or MORE; sets ``_span_sure``."""
+        if self._span_sure:
+            return DONE
+        at = p
+        while True:
+            found = _RUN_OR_LINE.search(self._buf, at, end)
+            if found is None:
+                if final or end - p > CLOSER_WAIT:
+                    break
+                return MORE
+            if found.group() == b"\n":
+                break
+            if found.end() == end and not final:
+                return MORE
+            if found.end() - found.start() == self._span:
+                self._span_sure = True
+                return DONE
+            at = found.end()
+        self._span = 0
+        return DEAD

@@ -1,0 +1,39 @@
+"""What is dropped as it comes: results and turns that the model made up."""
+
+from __future__ import annotations
+
+from .state import TEXT, State
+
+
+class Dropping(State):
+    """A result ends at its closer or the next special marker, a turn never."""
+
+    def _in_result(self, final: bool) -> bool:
+        """Inside a result that the model made up: to its closer or the next special marker."""
+        buf, tables = self._buf, self._tables
+        end = len(buf)
+        closers = self._stop
+        assert closers is not None
+        close, closing = closers.find(buf, self._i, end, final)
+        other, opening = tables.specials.find(buf, self._i, close if closing > 0 else end, final)
+        stop = min(close, other)
+        self._drop("fabricated_result", self._i, stop)
+        self._at = self._i = stop
+        if stop < end and closing > 0 and close <= other:
+            self._drop("fabricated_result", stop, stop + closing)
+            self._at = self._i = stop + closing
+        elif not (stop < end and opening > 0):
+            if final:
+                self._drop("fabricated_result", self._i, end)
+                self._at = self._i = end
+                self._mode = TEXT
+            return False
+        self._mode = TEXT
+        self._after_block()
+        return True
+
+    def _in_drop(self, final: bool) -> bool:
+        end = len(self._buf)
+        self._drop(self._drop_kind, self._at, end)
+        self._at = self._i = end
+        return False

@@ -1,0 +1,290 @@
+"""What each kind of marker does where it stands in text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..blocks import BlockReader, Envelope, Use
+from ..bodies.tags import TagsReader
+from ..events import DropKind
+from ..frames import Frame, HeaderReader
+from ..grammar import Kind, Role
+from ..limits import MAX_BLANKS, MAX_HEADER
+from ..lines import ElementReader, element_at
+from ..reading import BLANK, DEAD, DONE, MORE, Around
+from ..sentinels import CUT
+from .release import tag_name
+from .starts import LineStarts
+from .state import RESULT, Candidate
+
+_TAG_END: Final = re.compile(rb"[ \t\r\n]*+/?>")
+_TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]*+/?\Z")
+SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=\s))?" % MAX_HEADER)
+SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
+
+
+class Markers(LineStarts):
+    """One handler a kind; each returns MORE (hold), DONE (another mode) or DEAD (scanning goes on)."""
+
+    def _marker(self, p: int, end: int, final: bool) -> int:
+        """A lead byte at ``p``. MORE: hold; DONE: another mode; DEAD: ``_i`` stands behind what was accepted."""
+        buf, tables = self._buf, self._tables
+        byte = buf[p]
+        if (0x61 <= byte <= 0x7A or 0x41 <= byte <= 0x5A) and self._behind_word(p):
+            self._advance(p, p + 1)
+            return DEAD
+        size = tables.marks.at(buf, p, end)
+        if size == CUT and final:
+            size = tables.marks.at(buf, p, end, True)
+            if size == 0:
+                return MORE
+        if size == CUT:
+            return MORE
+        if size == 0:
+            if byte == 0x3C and tables.reserved is not None and self._offer.tools:
+                return self._element(p, end, final)
+            self._advance(p, p + 1)
+            return DEAD
+        word = bytes(buf[p : p + size])
+        role = tables.roles.get(word) or tables.roles[word.lower()]
+        if not role.special:
+            if self._frame_kind == "text" or (self._span and self._quoted(p, end, final) != DEAD):
+                if self._span and not self._frame_kind and not self._span_sure:
+                    return MORE
+                self._advance(p, p + size)
+                return DEAD
+        elif self._span and p == self._span_at:
+            lone = self._lone(p + size, end, final)
+            if lone == MORE:
+                return MORE
+            if lone == DONE:
+                self._advance(p, p + size)
+                return DEAD
+        handler = _HANDLERS[role.kind]
+        return handler(self, role, p, size, end, final)
+
+    def _behind_word(self, p: int) -> bool:
+        """Does a word character stand directly before ``p``? Then no word marker begins there."""
+        low = self._pending[0][1] if self._pending else self._at
+        if p > low:
+            last = bytes(self._buf[max(low, p - 4) : p])
+        elif self._told_to == self._base + p:
+            last = self._last
+        else:
+            return False
+        before = last.decode("utf-8", "ignore")[-1:]
+        return before.isalnum() or before == "_"
+
+    def _release(self, role: Role, p: int, size: int) -> int:
+        """A marker that means nothing here is text; its closer on the same line is text too."""
+        name = tag_name(bytes(self._buf[p : p + size]))
+        if name:
+            self._released |= {name}
+        self._advance(p, p + size)
+        return DEAD
+
+    def _was_released(self, word: bytes) -> bool:
+        return bool(self._released) and tag_name(word) in self._released
+
+    def _follows_markup(self, p: int) -> bool:
+        """Does ``p`` stand directly behind reasoning, a block or a control token, blanks aside?"""
+        return self._after_markup and self._base + p > 0 and self._marked
+
+    def _do_control(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        if not role.special and not self._follows_markup(p):
+            # An end-of-text word counts at the very end of the response too.
+            run = BLANK.match(self._buf, p + size, end)
+            k = run.end() if run is not None else p + size
+            if k == end and not final and k - p <= MAX_BLANKS:
+                return MORE
+            if k < end:
+                return self._release(role, p, size)
+        if self._frame is not None and role.literal in self._frame.ends:
+            self._markup("delimiter", p, p + size)
+            self._leave_frame()
+        else:
+            self._markup("control", p, p + size)
+        return DEAD
+
+    def _do_answer(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        """A wrapper around the answer: its opener counts behind markup, its closer behind such an opener."""
+        opens = role.target == "open"
+        if not (self._follows_markup(p) if opens else self._answered):
+            return self._release(role, p, size)
+        self._answered = opens
+        self._markup("wrapper", p, p + size)
+        return DEAD
+
+    def _do_close(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        buf = self._buf
+        word = bytes(buf[p : p + size])
+        if role.target == "result" and (self._on_fabricated == "keep" or (self._offer.known and not self._offer.tools)):
+            return self._release(role, p, size)
+        if not role.special and self._was_released(word):
+            self._advance(p, p + size)
+            return DEAD
+        stop = p + size
+        if not word.endswith((b">", b"]")):
+            tail = _TAG_END.match(buf, stop, end)
+            if tail is None:
+                if not final and _TAG_END_CUT.match(buf, stop, end) is not None and end - stop <= MAX_BLANKS:
+                    return MORE
+                if not role.special:
+                    self._advance(p, p + 1)
+                    return DEAD
+            else:
+                stop = tail.end()
+        wrapper = self._wrapper
+        kind: DropKind = "orphan"
+        if wrapper is not None and wrapper.around.close.at(buf, p, end, True) > 0:
+            kind = "wrapper"
+            self._wrapper = None
+        self._markup(kind, p, stop)
+        return DEAD
+
+    def _do_key(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        if role.special:
+            return self._do_sigil(role, p, size, end, final)
+        return self._release(role, p, size)
+
+    def _do_wrap(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        self._markup("wrapper", p, p + size)
+        self._section = True
+        return DEAD
+
+    def _do_unwrap(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        self._before(p)
+        self._section = False
+        self._markup("wrapper", p, p + size)
+        return DEAD
+
+    def _do_sigil(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        """Any other tag of a special syntax: a wrapper, a stray parameter, a damaged tag. Never text."""
+        buf = self._buf
+        tag = SIGIL_TAG.match(buf, p + size, end)
+        stop = tag.end() if tag is not None else p + size
+        if buf[stop - 1] != 0x3E and not final and SIGIL_CUT.match(buf, p + size, end):
+            return MORE
+        closing = b"/" in bytes(buf[p : p + size])
+        self._before(p)
+        if closing:
+            self._section = False
+        self._markup("orphan" if closing else "wrapper", p, stop)
+        if not closing:
+            self._section = True
+        return DEAD
+
+    def _do_think(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        if self._reasoning == "off" or self._frame_kind:
+            return self._release(role, p, size)
+        line = self._line
+        starts = line is not None and not line.strip()
+        if not role.special and not (starts or self._after_markup):
+            return self._release(role, p, size)
+        label = str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
+        self._markup("delimiter", p, p + size)
+        self._enter_reasoning(label)
+        return DONE
+
+    def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        if self._reasoning == "off" or (not role.special and self._was_released(role.literal)):
+            self._advance(p, p + size)
+            return DEAD
+        self._markup("orphan", p, p + size)
+        return DEAD
+
+    def _do_turn(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        if self._prefilling:
+            self._markup("control", p, p + size)
+            return DEAD
+        self._before(p)
+        self._drop_pending()
+        self._at = self._i = p
+        self._enter_drop("fabricated_turn")
+        return DONE
+
+    def _do_result(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        no_tools = self._offer.known and not self._offer.tools
+        line = self._line
+        starts = line is not None and not line.strip()
+        counts = not no_tools and (role.special or starts or self._after_call)
+        if self._on_fabricated == "keep" or not counts or (self._frame_kind and not role.special):
+            if role.special and self._on_fabricated != "keep":
+                self._markup("control", p, p + size)
+                return DEAD
+            return self._release(role, p, size)
+        self._before(p)
+        self._drop_pending()
+        self._at = self._i = p
+        if self._on_fabricated == "cut":
+            self._enter_drop("fabricated_result")
+            return DONE
+        self._drop("fabricated_result", p, p + size)
+        self._at = self._i = p + size
+        self._stop = role.target
+        self._mode = RESULT
+        return DONE
+
+    def _do_open(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        envelope: Envelope = role.target
+        if envelope.demand and not self._offer.tools:
+            self._advance(p, p + size)
+            return DEAD
+        self._before(p)
+        begin = p + size - (1 if envelope.from_last else 0)
+        block = BlockReader(envelope, self._offer, begin, attributed=role.attributes)
+        candidate = Candidate(p, block, "block", size, role, role.special)
+        return self._begin(candidate)
+
+    def _do_tag(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        use: Use = role.target
+        self._before(p)
+        reader = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+        return self._begin(Candidate(p, reader, "tags", size, role, role.special))
+
+    def _do_frame(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        self._before(p)
+        frame: Frame = role.target
+        self._leave_frame()
+        header = HeaderReader(p + size, frame, role.literal)
+        return self._begin(Candidate(p, header, "header", size, role, True))
+
+    def _element(self, p: int, end: int, final: bool) -> int:
+        tables = self._tables
+        assert tables.reserved is not None
+        if self._section or self._frame_kind or p < self._muted:
+            self._advance(p, p + 1)
+            return DEAD
+        verdict, name, stop = element_at(self._buf, p, end, self._offer, tables.reserved, final)
+        if verdict == MORE:
+            return MORE
+        if verdict == DEAD:
+            self._advance(p, p + 1)
+            return DEAD
+        if self._span and self._quoted(p, end, final) != DEAD:
+            if not self._span_sure:
+                return MORE
+            self._advance(p, p + 1)
+            return DEAD
+        self._before(p)
+        reader = ElementReader(p, self._offer, Around(), {}, "elements", name, stop)
+        return self._begin(Candidate(p, reader, "line", stop - p))
+
+
+_HANDLERS: Final = {
+    Kind.OPEN: Markers._do_open,
+    Kind.TAG: Markers._do_tag,
+    Kind.WRAP: Markers._do_wrap,
+    Kind.UNWRAP: Markers._do_unwrap,
+    Kind.CLOSE: Markers._do_close,
+    Kind.KEY: Markers._do_key,
+    Kind.THINK: Markers._do_think,
+    Kind.UNTHINK: Markers._do_unthink,
+    Kind.CONTROL: Markers._do_control,
+    Kind.ANSWER: Markers._do_answer,
+    Kind.TURN: Markers._do_turn,
+    Kind.RESULT: Markers._do_result,
+    Kind.FRAME: Markers._do_frame,
+    Kind.SIGIL: Markers._do_sigil,
+}

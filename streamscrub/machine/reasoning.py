@@ -1,0 +1,273 @@
+"""Reasoning sections: their ends, tokens inside them, and drafts of calls."""
+
+from __future__ import annotations
+
+from ..blocks import NEST, BlockReader, Use
+from ..bodies.tags import TagsReader
+from ..events import DropKind
+from ..grammar import Kind, Role
+from ..limits import MAX_HEADER
+from ..reading import DEAD, DONE, MORE
+from ..sentinels import CUT
+from .markers import SIGIL_CUT, SIGIL_TAG
+from .state import NO_PAD, TEXT, Reads
+from .text import TextMode
+
+
+class ReasoningMode(TextMode):
+    """A soft call inside a section is a draft: real only if the section is still open at the end of the stream."""
+
+    def _in_reasoning(self, final: bool) -> bool:
+        buf, tables = self._buf, self._tables
+        end = len(buf)
+        if self._label:
+            here = bytes(buf[self._i : self._i + len(self._label)])
+            if here != self._label and self._label.startswith(here) and not final:
+                return False
+            if here == self._label:
+                self._drop("delimiter", self._i, self._i + len(self._label))
+                self._at = self._i = self._i + len(self._label)
+            self._label = b""
+        while True:
+            i = self._i
+            found = tables.stop.search(buf, i, end)
+            if found is None:
+                return self._reasoned(end, final)
+            p = found.start()
+            self._line = None if p > i and buf[i:p].strip() else self._line
+            if buf[p] == 0x0A:
+                self._line = b""
+                self._i = p + 1
+                continue
+            if buf[p] in b"`~":
+                self._i = p + 1
+                continue
+            size = tables.marks.at(buf, p, end)
+            if size == CUT and final:
+                size = tables.marks.at(buf, p, end, True)
+                if size == 0:
+                    return self._end_of_reasoning(p)
+            if size == CUT:
+                return self._reasoned(p, final)
+            if size == 0:
+                self._i = p + 1
+                continue
+            word = bytes(buf[p : p + size])
+            role = tables.roles.get(word) or tables.roles[word.lower()]
+            verdict = self._reason_marker(role, p, size, end, final)
+            if verdict == MORE:
+                return self._reasoned(p, final)
+            if verdict == DONE:
+                return True
+
+    def _reasoned(self, stop: int, final: bool) -> bool:
+        """Tell reasoning up to ``stop``, unless a draft is held."""
+        self._i = stop
+        if self._draft_from < 0:
+            self._tell_reasoning(stop if final else self._whole_end(self._at, stop))
+            self._i = stop
+        elif stop - self._draft_from > self._max_bytes:
+            # Too much to hold: the drafts become reasoning, and later ones of this section stay drafts.
+            self._draft_from = -1
+            self._drafts_off = True
+            self._tell_reasoning(stop)
+            self._i = stop
+        return False
+
+    def _end_of_reasoning(self, p: int) -> bool:
+        tail = bytes(self._buf[p:]).decode("utf-8", "replace")
+        token = len(tail) >= 3 and (tail.startswith(("<|", "<\uff5c")) or (self._cut_off and tail.startswith("<")))
+        if self._draft_from < 0 and token:
+            self._tell_reasoning(p)
+            self._drop("cut_marker", p, len(self._buf))
+            self._at = self._i = len(self._buf)
+            return False
+        return self._reasoned(len(self._buf), True)
+
+    def _reason_marker(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        """A marker inside reasoning. DEAD: scanning goes on at ``_i``."""
+        if self._frame_kind == "reasoning":
+            return self._framed_marker(role, p, size, end, final)
+        kind = role.kind
+        if kind == Kind.UNTHINK:
+            self._close_reasoning(p, p + size)
+            return DONE
+        if kind == Kind.THINK:
+            # A doubled opener counts once.
+            self._swallow("delimiter", p, p + size)
+            return DEAD
+        if kind == Kind.CONTROL and role.special:
+            self._swallow("control", p, p + size)
+            return DEAD
+        if kind == Kind.TURN:
+            self._end_section(p)
+            self._enter_drop("fabricated_turn")
+            return DONE
+        if role.special and kind in (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.SIGIL, Kind.FRAME):
+            return self._special_in_reasoning(role, p, size, end, final)
+        if role.special:
+            self._swallow("control", p, p + size)
+            return DEAD
+        if kind == Kind.TAG or (kind == Kind.OPEN and not role.target.demand):
+            return self._draft(role, p, size, end, final)
+        self._i = p + size
+        return DEAD
+
+    def _framed_marker(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        frame = self._frame
+        assert frame is not None
+        if role.literal in frame.ends:
+            self._tell_reasoning(p)
+            self._drop("delimiter", p, p + size)
+            self._at = self._i = p + size
+            self._mode = TEXT
+            self._leave_frame()
+            self._after_block()
+            return DONE
+        if role.kind == Kind.FRAME or (role.special and role.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP)):
+            self._tell_reasoning(p)
+            self._at = self._i = p
+            self._mode = TEXT
+            self._leave_frame()
+            self._after_block()
+            self._pad = NO_PAD
+            return DONE
+        if role.special:
+            self._swallow("control", p, p + size)
+            return DEAD
+        self._i = p + size
+        return DEAD
+
+    def _swallow(self, kind: DropKind, start: int, end: int) -> None:
+        """Drop a token inside reasoning. With a draft held, it is dropped when the drafts are told."""
+        if self._draft_from >= 0:
+            self._i = end
+            return
+        self._tell_reasoning(start)
+        self._drop(kind, start, end)
+        self._at = self._i = end
+
+    def _close_reasoning(self, start: int, end: int) -> None:
+        self._end_section(start)
+        self._drop("delimiter", start, end)
+        self._at = self._i = end
+        self._mode = TEXT
+        self._after_block()
+
+    def _end_section(self, p: int) -> None:
+        """The section ends before ``p``: held drafts stay reasoning."""
+        self._draft_from = -1
+        self._tell_held(p)
+        self._at = self._i = p
+        self._mode = TEXT
+        self._after_block()
+
+    def _tell_held(self, end: int) -> None:
+        """Tell reasoning up to ``end``, without the control tokens in it."""
+        i = self._at
+        tables = self._tables
+        while i < end:
+            p, size = tables.marks.find(self._buf, i, end, True)
+            if size <= 0:
+                break
+            word = bytes(self._buf[p : p + size])
+            role = tables.roles.get(word) or tables.roles[word.lower()]
+            if role.special and role.kind in (Kind.CONTROL, Kind.UNWRAP, Kind.CLOSE):
+                self._tell_reasoning(p)
+                self._drop("control", p, p + size)
+                self._at = p + size
+            i = p + size
+        self._tell_reasoning(end)
+
+    def _special_in_reasoning(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        """A special opener ends the section once it shows a name; a bare mention does not."""
+        probe = self._probe(role, p, size, end, final)
+        if probe == MORE and not final:
+            return MORE
+        if probe == DONE:
+            self._end_section(p)
+            self._pad = NO_PAD
+            return DONE
+        if self._draft_from >= 0:
+            self._i = p + size
+            return DEAD
+        self._swallow("control", p, p + size)
+        return DEAD
+
+    def _probe(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        """Does a call with a name follow the special opener at ``p``? Looks at a bounded stretch."""
+        buf, tables = self._buf, self._tables
+        kind = role.kind
+        limit = min(end, p + 2 * MAX_HEADER)
+        if kind == Kind.FRAME:
+            return DONE
+        if kind in (Kind.WRAP, Kind.SIGIL):
+            tag = SIGIL_TAG.match(buf, p + size, end) if kind == Kind.SIGIL else None
+            at = tag.end() if tag is not None else p + size
+            if tag is not None and buf[at - 1] != 0x3E and not final and SIGIL_CUT.match(buf, p + size, end):
+                return MORE
+            i, found = tables.special.find(buf, at, limit, final)
+            if found > 0 and not buf[at:i].strip():
+                word = bytes(buf[i : i + found])
+                inner = tables.roles.get(word)
+                if inner is None:
+                    return DEAD
+                if inner.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP):
+                    return self._probe(inner, i, found, end, final)
+                return DEAD
+            between = buf[at : i if found else limit].strip()
+            if (
+                between
+                and kind == Kind.WRAP
+                and found <= 0
+                and limit == end
+                and not final
+                and len(between) < MAX_HEADER
+            ):
+                # Words inside a section are possible; a call may still follow.
+                return DEAD
+            if between:
+                return DEAD
+            return MORE if limit == end and not final else DEAD
+        if kind == Kind.TAG:
+            use: Use = role.target
+            reader: Reads = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+        else:
+            reader = BlockReader(
+                role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
+            )
+        verdict = reader.read(buf, end, False)
+        # Once a name was shown it stays shown, whatever becomes of the call.
+        if verdict == NEST or reader.evidence or (isinstance(reader, TagsReader) and reader.name):
+            return DONE
+        if verdict == DEAD:
+            return DEAD
+        return MORE if end - p <= 2 * MAX_HEADER else DEAD
+
+    def _draft(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
+        if self._drafts_off or self._section:
+            self._i = p + size
+            return DEAD
+        buf = self._buf
+        if role.kind == Kind.TAG:
+            use: Use = role.target
+            reader: Reads = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+        else:
+            reader = BlockReader(
+                role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
+            )
+        verdict = reader.read(buf, end, False)
+        if verdict == DEAD or (verdict == MORE and not reader.evidence and end - p > 2 * MAX_HEADER):
+            self._i = p + size
+            return DEAD
+        if verdict == MORE and not reader.evidence:
+            if final:
+                self._i = p + size
+                return DEAD
+            return MORE
+        # It shows evidence: from here on all is held until the section ends.
+        if self._draft_from < 0:
+            self._tell_reasoning(p)
+            self._draft_from = p
+        self._i = p + size
+        return DEAD

@@ -1,0 +1,255 @@
+"""What a candidate that was read to its end comes to: calls, nothing, text again, or a wrapper around what follows."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from itertools import groupby
+from typing import Final
+
+from ..blocks import NEST, BlockReader, Envelope, Part, Use
+from ..bodies.base import Ending, Written
+from ..bodies.json_call import scan
+from ..bodies.tags import TagsReader
+from ..events import Repair
+from ..frames import Header, HeaderReader
+from ..lines import ElementReader, FenceReader, LineReader, declared
+from ..reading import DEAD, DONE, MORE
+from ..resolve import decode_parts, merge_headed, settle_call
+from .release import Release
+from .state import CANDIDATE, NO_PAD, REASON, Candidate
+
+# Behind the word of a tag: an equals sign or a name attribute, with something of a value.
+_NAME_BEGUN: Final = re.compile(rb"\s*(?:=|name\s*=|tool\s*=)\s*[\"']?[^\s\"'>]")
+
+Calls = list[tuple[Written, str]]
+
+
+class Settling(Release):
+    """One method for each kind of candidate. They return False when the stream ended inside."""
+
+    def _header_done(self, candidate: Candidate, verdict: int) -> bool:
+        reader = candidate.reader
+        assert isinstance(reader, HeaderReader)
+        start, end = candidate.start, len(self._buf)
+        if verdict != DONE:
+            recipient = reader.recipient(self._buf, end)
+            if recipient:
+                name = self._offer.resolve(recipient).name
+                self._reject(candidate, "truncated", name, end, "the stream ended in the header")
+            else:
+                self._markup("delimiter", start, end)
+            return False
+        header = reader.header
+        assert header is not None
+        if header.kind == "call":
+            return self._call_frame(candidate, reader, header)
+        if header.kind == "turn":
+            if self._prefilling:
+                self._markup("control", start, reader.at)
+            else:
+                self._drop_pending()
+                self._at = self._i = start
+                self._enter_drop("fabricated_turn")
+            return True
+        self._markup("delimiter", start, reader.at)
+        if header.kind in ("text", "reasoning"):
+            self._frame = reader.frame
+            self._frame_kind = header.kind
+            if header.kind == "reasoning":
+                self._mode = REASON
+                self._draft_from = -1
+        return True
+
+    def _call_frame(self, candidate: Candidate, reader: HeaderReader, header: Header) -> bool:
+        """The header of a call: its message is read as the body of a block."""
+        if reader.broken:
+            name = self._offer.resolve(header.recipient).name
+            self._reject(candidate, "truncated", name, reader.at, "the header has no message")
+            return True
+        frame = reader.frame
+        name = header.recipient
+        if self._offer.get(name) is None:
+            name = name.removeprefix(frame.prefix)
+        envelope = Envelope(frame.name, frame.around, named=frame.uses, special=True)
+        block = BlockReader(envelope, self._offer, reader.at, attributes={"name": name})
+        block.evidence = True
+        candidate.reader = block
+        candidate.what = "block"
+        candidate.verdict = MORE
+        candidate.name = name
+        candidate.code = header.code
+        self._candidate = candidate
+        self._mode = CANDIDATE
+        return True
+
+    def _line_done(self, candidate: Candidate, verdict: int, final: bool) -> bool:
+        reader = candidate.reader
+        assert isinstance(reader, LineReader)
+        buf, offer = self._buf, self._offer
+        if verdict == MORE:
+            if not (isinstance(reader, ElementReader) and reader.closed_children and not self._cut_off):
+                if reader.evidence and (self._cut_off or isinstance(reader, ElementReader)):
+                    self._reject(candidate, "truncated", reader.name, len(buf), "the stream ended inside the call")
+                    return False
+                self._muted = len(buf)
+                return self._refute(candidate)
+            reader.at = len(buf)
+        cut = final and self._cut_off and not reader.met
+        calls = reader.calls(buf) if verdict != DEAD else []
+        unclosed = verdict == MORE or (final and isinstance(reader, FenceReader) and not reader.closed)
+        counts = declared(calls, offer) if offer.known else bool(calls) and self._is_plain_object(candidate)
+        if counts:
+            if cut or (unclosed and self._cut_off):
+                self._reject(candidate, "truncated", calls[0].name, reader.at, "no end of the line or fence")
+                return True
+            if unclosed:
+                for call in calls:
+                    call.repairs.append(Repair("missing_close", ""))
+            if self._is_copy(calls):
+                self._markup("padding", candidate.start, reader.at)
+                return True
+            outcomes = [settle_call(call, reader.grammar, offer, recover=self._recover) for call in calls]
+            self._tell_outcomes(candidate, outcomes, reader.at)
+            return True
+        self._muted = max(self._muted, reader.refuted_to)
+        return self._refute(candidate)
+
+    def _is_plain_object(self, candidate: Candidate) -> bool:
+        """Without tools only an object with exactly the keys name and arguments counts."""
+        try:
+            value = json.loads(bytes(self._buf[candidate.start : candidate.reader.at]))
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(value, dict) and set(value) == {"name", "arguments"} and isinstance(value["arguments"], dict)
+
+    def _is_copy(self, calls: list[Written]) -> bool:
+        """A markerless copy of the block just closed."""
+        if not self._after_markup or not self._last_calls or not self._after_call:
+            return False
+        return [(call.name or "", call.arguments) for call in calls] == self._last_calls
+
+    def _block_done(self, candidate: Candidate, verdict: int, final: bool) -> bool:
+        reader = candidate.reader
+        assert isinstance(reader, BlockReader)
+        if verdict == NEST:
+            return self._nested(candidate, reader)
+        if verdict == DEAD:
+            return self._refute(candidate)
+        if verdict == MORE and not reader.evidence:
+            return self._unproven(candidate)
+        buf, envelope = self._buf, reader.envelope
+        if envelope.demand:
+            names = [scan(bytes(buf[part.start : part.end]), self._offer).name for part in reader.parts]
+            if verdict == MORE or not all(name is not None and self._offer.plain(name) for name in names):
+                self._muted = max(self._muted, reader.at)
+                return self._refute(candidate)
+        stop = reader.at if verdict == DONE else len(buf)
+        parts = list(reader.parts)
+        if verdict == MORE:
+            part = reader.open_part(len(buf), self._cut_off)
+            if part is not None:
+                parts.append(part)
+        if candidate.code:
+            parts = [
+                replace(part, use=replace(part.use, settings={**part.use.settings, "code": True})) for part in parts
+            ]
+        calls = self._block_calls(candidate, reader, parts, stop)
+        closes = envelope.closes and bool(envelope.around.close.literals)
+        # A frame names its call before the message, so a cut message is a cut call whatever closes the frame.
+        cut = (
+            not reader.closed and final and self._cut_off and ((closes and not reader.implicit) or bool(candidate.name))
+        )
+        by_id = any("{id}" in template for template in envelope.headers) and any(part.model_id for part in reader.parts)
+        return self._settle_block(candidate, calls, stop, cut=cut, unclosed=closes and not reader.closed, by_id=by_id)
+
+    def _block_calls(self, candidate: Candidate, reader: BlockReader, parts: list[Part], stop: int) -> Calls:
+        base = candidate.start
+        named, model_id = reader.attributes.get("name"), reader.attributes.get("id")
+        calls = decode_parts(parts, bytes(self._buf[base:stop]), base, self._offer, named)
+        if named is not None or any(part.name is not None for part in parts):
+            groups = [list(group) for _, group in groupby(calls, key=lambda pair: pair[0].name)]
+            calls = [pair for group in groups for pair in merge_headed(group, self._offer)]
+        for call, _ in calls:
+            call.model_id = call.model_id or model_id or None
+        return calls
+
+    def _tags_done(self, candidate: Candidate, verdict: int, final: bool) -> bool:
+        reader, role = candidate.reader, candidate.role
+        assert isinstance(reader, TagsReader)
+        assert role is not None
+        if verdict == DEAD:
+            return self._refute(candidate)
+        if verdict == MORE and not reader.evidence:
+            return self._unproven(candidate)
+        use: Use = role.target
+        stop = reader.at if verdict == DONE else len(self._buf)
+        ending: Ending = "whole" if reader.closed else "cut" if verdict == MORE and self._cut_off else "closed"
+        part = Part(use, candidate.start + candidate.size, stop, ending)
+        calls = decode_parts([part], bytes(self._buf[candidate.start : stop]), candidate.start, self._offer)
+        cut = not reader.closed and final and self._cut_off and verdict == MORE
+        return self._settle_block(candidate, calls, stop, cut=cut, unclosed=not reader.closed, by_id=False)
+
+    def _settle_block(
+        self, candidate: Candidate, calls: Calls, stop: int, *, cut: bool, unclosed: bool, by_id: bool
+    ) -> bool:
+        """Tell the calls of a block. ``cut``: its last call lacks its end and does not run."""
+        if not calls:
+            self._markup("empty", candidate.start, stop)
+            return True
+        last = calls[-1][0]
+        if unclosed and last.complete and not cut:
+            last.repairs.append(Repair("missing_close", ""))
+        outcomes = [
+            settle_call(
+                call, grammar, self._offer, recover=self._recover, by_id=by_id and call.name is not None,
+                cut=cut and call is last,
+            )
+            for call, grammar in calls
+        ]  # fmt: skip
+        documented = self._bare_fence is not None and not candidate.special and self._offer.known
+        if documented and all(one.reason == "unknown_tool" for one in outcomes):
+            # In a fence without a language, a call of nothing that is offered is an example.
+            return self._refute(candidate, stop)
+        self._tell_outcomes(candidate, outcomes, stop)
+        return True
+
+    def _nested(self, candidate: Candidate, reader: BlockReader) -> bool:
+        """The opener only wraps what follows, which has an opener of its own."""
+        start, stop = candidate.start, reader.at
+        self._wrapper = reader.envelope
+        if candidate.special:
+            self._markup("wrapper", start, stop)
+            return True
+        self._pending.append(("wrapper", start, stop))
+        self._at = self._i = stop
+        self._line = b""
+        self._fresh_line = False
+        self._after_markup = True
+        self._pad = NO_PAD
+        return True
+
+    def _unproven(self, candidate: Candidate) -> bool:
+        """The stream ended in a candidate without evidence (decisions 20 and 21)."""
+        buf, reader = self._buf, candidate.reader
+        start, end = candidate.start, len(buf)
+        opener = bytes(buf[start : start + candidate.size])
+        rest = bytes(buf[start + candidate.size : end]).strip()
+        begun = bool(rest.strip(b">=\"' \t\r\n"))
+        if begun and not candidate.special and self._cut_off:
+            if isinstance(reader, TagsReader):
+                begins = _NAME_BEGUN.match(rest) is not None
+            else:
+                begins = rest.startswith(b">") and not rest.lstrip(b"> \t\r\n").startswith(b"<")
+        else:
+            begins = begun and candidate.special
+        if begins:
+            self._reject(candidate, "truncated", None, end, "the stream ended before the name was whole")
+            return False
+        whole = rest.startswith(b">") or opener.endswith((b">", b":", b"["))
+        alone = whole and not begun and self._line is not None and not self._line.strip()
+        if candidate.special or self._cut_off or alone:
+            self._markup("cut_marker" if self._cut_off else "empty", start, end)
+            return False
+        return self._refute(candidate)

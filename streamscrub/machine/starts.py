@@ -1,0 +1,155 @@
+"""Forms that count only where a line starts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ..grammar import Kind
+from ..limits import MAX_NAME
+from ..lines import ActionReader, BareReader, GlmForm, NamedReader
+from ..reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
+from ..sentinels import CUT
+from .code import Code
+from .state import RESULT, Candidate
+
+_WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
+
+
+class LineStarts(Code):
+    """Looks once at the start of each line."""
+
+    def _at_line_start(self, i: int, end: int, final: bool) -> int:
+        """Forms that count only where a line starts. MORE: hold; DONE: a candidate began; DEAD: none starts here."""
+        buf = self._buf
+        line = self._line or b""
+        blank = BLANK.match(buf, i, end)
+        byte = buf[i]
+        if byte in b" \t":
+            # Indentation is text at once; the form behind it may still start the line.
+            j = blank.end() if blank is not None else i
+            newline = buf.find(b"\n", i, j)
+            stop = newline if newline >= 0 else j
+            self._advance(i, stop)
+            self._fresh_line = self._line is not None and stop == end
+            if self._line is not None and len(self._line) <= 3 and stop < end and newline < 0:
+                self._fresh_line = True
+            return DEAD
+        if self._frame_over and byte not in b" \t\r\n<":
+            verdict = self._role_word(i, end, final)
+            if verdict != DEAD or self._i != i:
+                return verdict
+        if byte in b"\r\n`~<":
+            self._fresh_line = byte in b"`~"
+            return DEAD
+        if len(line) > 3 or line.strip():
+            self._fresh_line = False
+            return DEAD
+        self._fresh_line = False
+        if self._base + i == 0 and not self._shown and self._tables.frames and self._line == b"":
+            pass
+        if self._section or self._frame_kind or (self._bare_fence is not None and self._bare_kept):
+            return DEAD
+        verdict = self._line_form(i, end, final)
+        if verdict == MORE:
+            self._fresh_line = True
+        return verdict
+
+    def _line_result(self, i: int, size: int) -> int:
+        """A result that only a word opens, right behind a call: it reaches to the next token or the end."""
+        if not self._after_call or not self._after_markup or self._on_fabricated == "keep":
+            return DEAD
+        self._before(i)
+        self._drop_pending()
+        self._at = self._i = i
+        if self._on_fabricated == "cut":
+            self._enter_drop("fabricated_result")
+            return DONE
+        self._drop("fabricated_result", i, i + size)
+        self._at = self._i = i + size
+        self._stop = NOTHING
+        self._mode = RESULT
+        return DONE
+
+    def _role_word(self, i: int, end: int, final: bool) -> int:
+        """Between two messages a bare role word is the start of a header, if a header token follows it."""
+        for frame in self._tables.frames:
+            for role in frame.roles:
+                word = role.encode()
+                here = bytes(self._buf[i : i + len(word)])
+                if here == word:
+                    size = self._tables.marks.at(self._buf, i + len(word), end)
+                    if (i + len(word) == end or size == CUT) and not final:
+                        return MORE
+                    found = self._tables.roles.get(bytes(self._buf[i + len(word) : i + len(word) + max(size, 0)]))
+                    if found is not None and found.kind is Kind.FRAME:
+                        self._markup("delimiter", i, i + len(word))
+                        return DEAD
+                elif word.startswith(here) and i + len(here) == end and not final:
+                    return MORE
+        self._frame_over = False
+        return DEAD
+
+    def _line_form(self, i: int, end: int, final: bool) -> int:
+        buf, offer, tables = self._buf, self._offer, self._tables
+        if not tables.lines or i < self._muted:
+            return DEAD
+        byte = buf[i]
+        bare = tables.bare
+        if byte in b"{[" and bare is not None:
+            if offer.known and not offer.tools:
+                return DEAD
+            if not offer.known and (byte != 0x7B or self._shown or i > self._at or self._number):
+                return DEAD
+            size = tables.marks.at(buf, i, end, final)
+            if size == CUT and end - i > 1:
+                return MORE
+            if size > 0:
+                return DEAD
+            settings = dict(bare.uses[0].settings) if bare.uses else {}
+            reader = BareReader(i, offer, bare.around, settings, bare.name, whole=not offer.known)
+            return self._begin(Candidate(i, reader, "line", 1))
+        if not offer.known or not offer.tools:
+            return DEAD
+        words = tables.words.at(buf, i, end, final) if byte in tables.words.leads else 0
+        if words == CUT:
+            return MORE
+        if words > 0:
+            start = bytes(buf[i : i + words])
+            line = next(one for one in tables.lines if one.start.encode() == start)
+            if line.syntax == "result":
+                return self._line_result(i, words)
+            action = ActionReader(i, offer, self._plain_around(), {}, line.grammar, (start, line.then.encode()))
+            return self._begin(Candidate(i, action, "line", words))
+        word = _WORD.match(buf, i, end)
+        if word is None:
+            return DEAD
+        name = word.group().decode("utf-8", "replace")
+        if word.end() == end and not final:
+            may = offer.may_begin(name) or b"call:".startswith(word.group())
+            return MORE if may else DEAD
+        after = buf[word.end()] if word.end() < end else 0
+        forms = {one.syntax: one.grammar for one in tables.lines}
+        if after == 0x3A and name == "call" and "named_object" in forms:
+            second = _WORD.match(buf, word.end() + 1, end)
+            if word.end() + 1 == end or (second is not None and second.end() == end):
+                begun = second is None or offer.may_begin(second.group().decode("utf-8", "replace"))
+                return MORE if begun and not final else DEAD
+            if second is None or buf[second.end()] != 0x7B:
+                return DEAD
+            after, name = 0x7B, second.group().decode("utf-8", "replace")
+        if after == 0x7B and "named_object" in forms and offer.plain(name) is not None:
+            named = NamedReader(i, offer, self._plain_around(), self._quotes(), forms["named_object"])
+            return self._begin(Candidate(i, named, "line", 1))
+        if after == 0x2F and "glm_line" in forms and offer.plain(name) is not None and self._bare_fence is None:
+            glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
+            return self._begin(Candidate(i, glm, "line", 1))
+        return DEAD
+
+    def _plain_around(self) -> Around:
+        bare = self._tables.bare
+        return bare.around if bare is not None else Around(outer=self._tables.outer)
+
+    def _quotes(self) -> dict[str, Any]:
+        bare = self._tables.bare
+        return dict(bare.uses[0].settings) if bare is not None and bare.uses else {}

@@ -1,0 +1,289 @@
+"""The state of one response, what is told of it, and what of the past is remembered because decisions need it."""
+
+from __future__ import annotations
+
+import re
+from codecs import utf_8_decode
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ..blocks import Envelope
+from ..events import DropKind, Dropped, Event, Reasoning, Text, set_span, set_text
+from ..frames import Frame
+from ..grammar import Role, Tables
+from ..names import Offer
+from ..reading import DEAD, DONE, MORE, Run
+from ..sentinels import Sentinels
+
+# What the machine is in: text, a candidate, a reasoning section, protected code, a result that the model made up,
+# the rest of a response that is dropped, the rest of a block that was too large.
+TEXT, CANDIDATE, REASON, FENCE, RESULT, DROP, SKIP = range(7)
+# White space at ``_at``: no question, drop it, keep it, or (at the start of the response) not decided yet.
+NO_PAD, DROP_PAD, KEEP_PAD, LEAD_PAD = range(4)
+
+_LINE_CHARS: Final = re.compile(rb"[ \t>*+\-0-9.)]{0,32}")
+_new: Final = object.__new__
+
+
+class Reads(Protocol):
+    at: int
+    evidence: bool
+    broken: bool
+    run: Run | None
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int: ...
+    def shift(self, by: int) -> None: ...
+    @property
+    def keep(self) -> int: ...
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A stretch that began with a marker and may still become a call."""
+
+    start: int
+    reader: Reads
+    what: str  # "block", "tags", "header", "line"
+    size: int  # bytes of the opener
+    role: Role | None = None
+    special: bool = False
+    quoted: int = 0  # directly behind a backtick run of this length
+    name: str = ""  # of a call frame
+    code: bool = False
+    verdict: int = MORE
+    number: int = -1  # announced with progress
+    told: int = -1  # argument bytes already told
+
+
+class State:
+    """All fields, and the few ways in which bytes leave the buffer."""
+
+    def __init__(
+        self,
+        offer: Offer,
+        tables: Tables,
+        *,
+        reasoning: str,
+        recover: bool,
+        on_fabricated: str,
+        progress: bool,
+        strict: bool,
+        max_call_bytes: int,
+        max_depth: int,
+        max_calls: int,
+    ) -> None:
+        self._offer = offer
+        self._tables = tables
+        self._recover = recover
+        self._on_fabricated = on_fabricated
+        self._reasoning = reasoning
+        self._progress = progress
+        self._strict = strict
+        self._max_bytes = max_call_bytes
+        self._max_depth = max_depth
+        self._max_calls = max_calls
+
+        self._buf = bytearray()
+        self._base = 0  # wire offset of the first byte of the buffer
+        self._at = 0  # buffer index: everything before it was told
+        self._i = 0  # buffer index: text up to it is accepted but not told yet
+        self._high = ""  # the first half of a surrogate pair
+        self._finished = False
+        self._cut_off = False  # the finish reason says that the stream was cut
+
+        self._mode = TEXT
+        self._candidate: Candidate | None = None
+        self._pending: list[tuple[DropKind, int, int]] = []  # undecided bytes right before ``_at``
+        self._number = 0
+        self._out: list[Event] = []
+
+        # What was released, as far as decisions need it.
+        self._tail = ""  # the last text shown
+        self._told_to = 0  # the wire offset behind what was told as text or dropped as words
+        self._last = b""  # the last bytes of it
+        self._shown = False  # any text was shown
+        self._pad = LEAD_PAD
+        self._line: bytes | None = b""  # the line so far, while a fence or a form may still start on it
+        self._fresh_line = True  # the line start has not been looked at
+        self._span = 0  # an inline code span opened by this many backticks
+        self._span_at = -1  # buffer index behind its opening run
+        self._span_sure = False  # its closing run was seen on the line
+        self._muted = -1  # up to this index no markerless form starts
+        self._released: frozenset[bytes] = frozenset()  # tags whose opener was released on this line
+        self._after_markup = True  # nothing but blanks since the start, a block, a section or a control token
+        self._marked = False  # markup was met at all
+        self._after_call = False
+        self._answered = False  # an answer wrapper was opened
+        self._section = False  # inside a special wrapper
+        self._wrapper: Envelope | None = None
+        self._bare_fence: tuple[int, int] | None = None  # (character, length) of an open fence without a language
+        self._bare_kept = False  # its opener was shown
+        self._fence: tuple[int, int] = (0, 0)
+        self._fence_run = 0
+        self._frame: Frame | None = None
+        self._frame_kind = ""
+        self._frame_over = False  # a message ended, so a role word may follow
+        self._stop: Sentinels | None = None
+        self._drop_kind: DropKind = "fabricated_turn"
+        self._last_calls: list[tuple[str, dict[str, Any]]] = []
+        self._label = b""
+
+        self._draft_from = -1  # where the held drafts of an open section start
+        self._drafts_off = False  # they were too large to hold
+        self._prefilling = False
+
+    def _span_of(self, start: int, end: int) -> tuple[int, int]:
+        return max(0, self._base + start), max(0, self._base + end)
+
+    def _decode(self, start: int, end: int) -> str:
+        return utf_8_decode(self._buf[start:end], "replace", True)[0]
+
+    def _whole_end(self, start: int, end: int) -> int:
+        """``end`` without the start of a code point that is still incomplete."""
+        if end > start and self._buf[end - 1] < 0x80:
+            return end
+        for back in range(1, min(4, end - start + 1)):
+            byte = self._buf[end - back]
+            if byte < 0x80:
+                break
+            if byte >= 0xC0:
+                need = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4 if byte < 0xF8 else 1
+                if need > back:
+                    # Only a sequence that can still become valid is waited for.
+                    _, used = utf_8_decode(bytes(self._buf[end - back : end]), "replace", False)
+                    return end - back if used == 0 else end
+                break
+        return end
+
+    def _tell_text(self, end: int) -> None:
+        """Tell accepted text up to ``end``, what was undecided before it included."""
+        start = self._at
+        if self._pending:
+            start = self._pending[0][1]
+            self._pending.clear()
+        self._at = end
+        if end <= start:
+            return
+        self._told_to = self._base + end
+        self._last = bytes(self._buf[max(start, end - 4) : end])
+        if self._section:
+            self._drop("wrapper", start, end)
+            return
+        base = self._base
+        if base + end <= 0 or self._prefilling:
+            return
+        if base + start < 0:
+            start = -base
+        text = utf_8_decode(self._buf[start:end], "replace", True)[0]
+        self._tail = text
+        self._shown = True
+        if self._after_markup and text.strip():
+            self._after_markup = False
+        event = _new(Text)
+        set_text(event, text)
+        set_span(event, (base + start, base + end))
+        self._out.append(event)
+
+    def _tell_reasoning(self, end: int) -> None:
+        start = self._at
+        self._at = end
+        if end <= start:
+            return
+        if self._base + end > 0 and not self._prefilling:
+            clip = max(start, -self._base)
+            text = self._decode(clip, end)
+            if text:
+                self._out.append(Reasoning(text, self._span_of(clip, end)))
+
+    def _drop(self, kind: DropKind, start: int, end: int) -> None:
+        if end <= start or self._base + end <= 0 or self._prefilling:
+            return
+        start = max(start, -self._base)
+        self._out.append(Dropped(bytes(self._buf[start:end]), kind, self._span_of(start, end)))
+
+    def _drop_pending(self) -> None:
+        for kind, start, end in self._pending:
+            self._drop(kind, start, end)
+            if kind == "delimiter":
+                self._bare_kept = False
+        self._pending.clear()
+
+    def _markup(self, kind: DropKind, start: int, end: int) -> None:
+        """Drop a marker that stands where text was accepted up to ``start``."""
+        self._before(start)
+        self._drop_pending()
+        self._drop(kind, start, end)
+        self._at = self._i = end
+        self._after_block()
+
+    def _before(self, start: int) -> None:
+        """Tell the text before a marker; blanks or a fence directly before it stay undecided."""
+        if start > self._at:
+            self._tell_text(start)
+
+    def _after_block(self) -> None:
+        """A block, a section or a control token ended at ``_at``: a line starts, white space may be padding."""
+        self._pad = DROP_PAD if not self._shown or self._tail[-1:].isspace() or not self._tail else KEEP_PAD
+        self._line = b""
+        self._fresh_line = True
+        self._after_markup = self._marked = True
+
+    def _advance(self, i: int, j: int) -> None:
+        """Accept ``buf[i:j]``, which holds no newline, as text of the present line."""
+        if j > i:
+            if self._line is not None:
+                line = self._line + bytes(self._buf[i : min(j, i + 40)])
+                self._line = line if j - i < 40 and _LINE_CHARS.fullmatch(line) else None
+            self._fresh_line = False
+            if (self._after_markup or self._bare_fence is not None) and self._buf[i:j].strip():
+                self._after_markup = False
+                self._bare_kept = self._bare_fence is not None
+        self._i = j
+
+    def _new_line(self) -> None:
+        self._line = b""
+        self._fresh_line = True
+        self._span = 0
+        self._span_sure = False
+        if self._released:
+            self._released = frozenset()
+
+    def _pad_line(self, i: int, j: int) -> None:
+        line = self._buf.rfind(b"\n", i, j)
+        if line >= 0:
+            self._new_line()
+            self._line = bytes(self._buf[line + 1 : j])
+        elif self._line is not None:
+            self._line += bytes(self._buf[i:j])
+
+    def _leave_frame(self) -> None:
+        self._frame_over = self._frame is not None
+        self._frame = None
+        self._frame_kind = ""
+
+    def _enter_fence(self, char: int, size: int) -> None:
+        self._mode = FENCE
+        self._fence = (char, size)
+        self._fence_run = -1
+        self._line = None
+
+    def _enter_drop(self, kind: DropKind) -> None:
+        self._mode = DROP
+        self._drop_kind = kind
+
+    def _enter_reasoning(self, label: bytes) -> None:
+        self._mode = REASON
+        self._label = label
+        self._frame_kind = ""
+        self._frame = None
+        self._draft_from = -1
+        self._drafts_off = False
+
+    def _lone(self, j: int, end: int, final: bool) -> int:
+        """Does the closing run of the span follow at ``j``?"""
+        k = j
+        while k < end and self._buf[k] == 0x60 and k - j <= self._span:
+            k += 1
+        if k == end and not final:
+            return MORE if k - j <= self._span else DEAD
+        return DONE if k - j == self._span else DEAD
