@@ -10,7 +10,9 @@ from .reading import DEAD, DONE, MORE
 
 # Some tokenizers leave their own blank (U+0120) in a tag.
 _BLANK: Final = rb"(?:[ \t\r\n]|\xc4\xa0)*+"
-_EQUALS: Final = re.compile(_BLANK + rb"=" + _BLANK + rb"""("[^"<>]*"|'[^'<>]*'|[^\s<>,"']+)[ \t\r\n]*+(/?>)""")
+_EQUALS: Final = re.compile(
+    _BLANK + rb"=" + _BLANK + rb"""("[^"<>]*+"|'[^'<>]*+'|[^\s<>,"']++)[ \t\r\n]*+(/?>|(?=<))"""
+)
 _EQUALS_PREFIX: Final = re.compile(
     _BLANK + rb"(?:=" + _BLANK + rb"""(?:"[^"<>]*+"?|'[^'<>]*+'?|[^\s<>,"']*+)[ \t\r\n]*+/?)?(?:\xc4)?\Z"""
 )
@@ -29,7 +31,8 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
     """Attributes from behind a tag's name to the end of the tag.
 
     Returns (MORE, DEAD or DONE, index behind the tag, values). ``=NAME>`` counts as ``name="NAME"``; a self-closing
-    tag has the key ``"/"``. A tag is at most ``MAX_HEADER`` bytes long.
+    tag has the key ``"/"``; keys are in lower case. A tag is at most ``MAX_HEADER`` bytes long. With DEAD the index and
+    the values are those of the part that could be read, so that a caller may forgive a missing end.
     """
     found: dict[str, str] = {}
     start = i
@@ -38,6 +41,8 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
         found["name"] = equals.group(1).strip(b"\"'").decode("utf-8", "replace")
         if equals.group(2) == b"/>":
             found["/"] = ""
+        elif not equals.group(2):
+            return DEAD, equals.end(), found
         return DONE, equals.end(), found
     while True:
         close = _END.match(buf, i, end)
@@ -52,5 +57,5 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
             )
             return (MORE if growing else DEAD), i, found
         value = next((group for group in one.groups()[1:] if group is not None), b"")
-        found.setdefault(one.group(1).decode("utf-8", "replace"), value.decode("utf-8", "replace"))
+        found.setdefault(one.group(1).decode("utf-8", "replace").lower(), value.decode("utf-8", "replace"))
         i = one.end()

@@ -207,6 +207,7 @@ class BlockReader:
         self.attributes = found
         self.at = self._from = i
         if "/" in found:
+            self._named_part(i)
             self.closed = True
             return DONE
         self._phase = _LEAD
@@ -223,20 +224,26 @@ class BlockReader:
             return MORE
         if buf[i] in envelope.around.leads or buf[i] in envelope.inner.leads:
             separator = envelope.separators.at(buf, i, end, final)
+            parameter = self._parameter(buf, i, end)
             for markers in (envelope.inner, envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end, final) if separator <= 0 else 0
+                size = markers.at(buf, i, end, final) if separator <= 0 and parameter is None else 0
                 if size == CUT or separator == CUT:
                     return MORE
                 if size <= 0:
                     continue
                 self.at = i
                 if markers is envelope.around.close:
-                    if "name" in self.attributes:
-                        self._whole(Part(envelope.named[0], i, i, "whole", self.attributes["name"]))
+                    self._named_part(i)
                     self.at = i + size
                     self.closed = True
                     return DONE
                 return NEST if markers is envelope.inner else DEAD
+            if parameter is not None and "name" not in self.attributes:
+                # A call without a name, which is malformed.
+                self._begin((parameter,), i, "", None)
+                self._loose()
+                self.evidence = True
+                return -1
         if buf[i] in b"`~":
             fence = _FENCE.match(buf, i, end)
             if fence is None:
@@ -250,11 +257,25 @@ class BlockReader:
         named = self.attributes.get("name")
         if named is not None:
             self._begin(envelope.named, i, named, None)
+            self.evidence = buf[i] == 0x7B
         elif envelope.headers and buf[i] not in b"{[":
             self._phase = _HEADER
         else:
             self._begin(envelope.uses, i, None, None)
         return -1
+
+    def _parameter(self, buf: bytearray, i: int, end: int) -> Use | None:
+        """The body whose parameter opens at ``i``, if this opener carries names."""
+        for use in self.envelope.named:
+            tags = use.settings.get("tags")
+            if tags is not None and tags.key_open.at(buf, i, end) > 0:
+                return use
+        return None
+
+    def _named_part(self, i: int) -> None:
+        """A whole name in the opener and nothing behind it make a call without arguments."""
+        if "name" in self.attributes:
+            self._whole(Part(self.envelope.named[0], i, i, "whole", self.attributes["name"]))
 
     def _header(self, buf: bytearray, end: int, final: bool) -> int:
         """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""
@@ -267,7 +288,7 @@ class BlockReader:
                 return self._unheaded(i)
             if i == end:
                 return MORE
-            size = envelope.separators.at(buf, i, end, final)
+            size = envelope.separators.at(buf, i, end)
             if size == CUT:
                 return MORE
             if size > 0:
@@ -275,8 +296,8 @@ class BlockReader:
                 self._from = self.at = i + size
                 self.evidence = True
                 continue
-            if buf[i] in b"{[" or (buf[i] in b"`~" and self._pieces):
-                text = bytes(buf[self._from : i])
+            text = bytes(buf[self._from : i])
+            if buf[i] in b"{[" or (buf[i] in b"`~" and (self._pieces or self._offered(text))):
                 if not (text.strip() or self._pieces):
                     return self._unheaded(i)
                 self._pieces.append((text, b""))
@@ -295,7 +316,7 @@ class BlockReader:
                 self._begin(envelope.headed, i, named, model_id)
                 return -1
             for markers in (envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end, final)
+                size = markers.at(buf, i, end)
                 if size == CUT:
                     return MORE
                 if size > 0:
@@ -307,14 +328,15 @@ class BlockReader:
         if not self._pieces and not text.strip():
             self.at = i
             return DEAD
-        if not self._pieces and by_closer:
-            # A name alone: nothing that the format wants next was there.
+        alone = not self._pieces
+        if alone and by_closer and not self._offered(text):
+            # Words between two tokens: nothing that the format wants next was there.
             self.at = i
             return DEAD
         self._pieces.append((text, b""))
         named, model_id = self._match_header()
         ending: Ending = "closed" if by_closer else "cut"
-        whole = len(self._pieces) > 1
+        whole = not alone or by_closer
         self.parts.append(Part(self.envelope.headed[0], i, i, ending, named if whole else None, model_id))
         self.empty = False
         self.evidence = True
@@ -322,6 +344,11 @@ class BlockReader:
         self.closed = by_closer
         self.implicit = not by_closer
         return DONE
+
+    def _offered(self, text: bytes) -> bool:
+        """Is this, alone in a header, the name or the id of a tool that is offered?"""
+        word = text.decode("utf-8", "replace").strip()
+        return self.offer.known and (self.offer.plain(word) or self.offer.id_name(word).tool) is not None
 
     def _unheaded(self, i: int) -> int:
         """What stands here is no header."""
@@ -355,7 +382,8 @@ class BlockReader:
 
     def _begin(self, uses: tuple[Use, ...], i: int, name: str | None, model_id: str | None) -> None:
         around, offer = self.envelope.around, self.offer
-        self._alive = [_Try(use, use.body.reader(i, around, offer, use.settings)) for use in uses]
+        given = {"name": name} if uses is self.envelope.named else {}
+        self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
         self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced) if uses else None
         self._phase = _BODY
         self.at = i
@@ -431,9 +459,13 @@ class BlockReader:
                 return MORE
             self.at = self._trim(buf, done, i)
             return DONE
-        size = envelope.around.close.at(buf, i, end, final)
+        size = envelope.around.close.at(buf, i, end)
         if size == CUT:
-            return MORE
+            if not final:
+                return MORE
+            # The stream ended inside the closer.
+            self.at = end
+            return DONE
         if size > 0:
             self.at = i + size
             self.closed = True

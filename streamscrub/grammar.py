@@ -516,7 +516,8 @@ class _Union:
                     self.add(Kind.UNTHINK, literal, special, grammar, one)
         control = data.get("control", {})
         for literal in control.get("tokens", ()):
-            self.add(Kind.CONTROL, literal, True, grammar)
+            for word in _spelled(literal, {"special": True}, grammar):
+                self.add(Kind.CONTROL, word, True, grammar)
         for literal in control.get("after_markup", ()):
             self.add(Kind.CONTROL, literal, False, grammar)
         for one in data.get("answer", ()):

@@ -206,7 +206,6 @@ class BareReader(LineReader):
                 return DEAD
             if i == end:
                 self.at = self.end
-                self.met = final
                 return DONE if final else MORE
             newline = _NEWLINE.match(buf, i, end)
             if newline is not None or (buf[i] == 0x0D and (i + 1 < end or final)):
@@ -356,7 +355,7 @@ class GlmForm(LineReader):
         verdict = self._reader.read(buf, end, final)
         self.at = self._reader.at
         self.evidence = self._reader.evidence
-        self.met = verdict == DONE
+        self.met = verdict == DONE and (self.at < end or not final)
         return verdict
 
     def calls(self, buf: bytearray) -> list[Written]:

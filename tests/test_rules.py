@@ -44,6 +44,7 @@ ORDER: Final = (
     "lines",
     "grammar",
     "resolve",
+    "machine",
     "scrubber",
     "stream",
     "models",

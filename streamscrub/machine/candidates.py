@@ -28,7 +28,11 @@ class Candidates(Settling):
         reader = candidate.reader
         verdict = candidate.verdict
         if verdict == MORE:
-            verdict = candidate.verdict = reader.read(buf, end, final)
+            verdict = reader.read(buf, end, False)
+            if verdict == MORE and final and (reader.evidence or candidate.what == "line"):
+                # Without evidence nothing that the end of the stream decides can make it a call.
+                verdict = reader.read(buf, end, True)
+            candidate.verdict = verdict
         open_still = verdict == MORE and not final
         if (open_still or verdict == DONE) and reader.at - candidate.start > self._max_bytes:
             return self._too_large(candidate)

@@ -83,13 +83,9 @@ class Code(Candidates):
                 if verdict != DEAD:
                     return verdict
             elif what == "call":
-                if self._offer.known and not self._offer.tools:
-                    pass
-                else:
-                    envelope, _ = tables.fences[language]
-                    self._before(p)
-                    block = BlockReader(envelope, self._offer, behind)
-                    return self._begin(Candidate(p, block, "block", behind - p))
+                envelope, _ = tables.fences[language]
+                block = BlockReader(envelope, self._offer, behind)
+                return self._begin(Candidate(p, block, "block", behind - p))
             else:
                 self._markup("delimiter", p, behind)
                 self._enter_reasoning(b"")

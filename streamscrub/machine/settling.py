@@ -224,6 +224,11 @@ class Settling(Release):
             return True
         self._pending.append(("wrapper", start, stop))
         self._at = self._i = stop
+        opener = bytes(self._buf[start : start + candidate.size])
+        if opener.endswith(b"\n"):
+            # A call-language fence around tags: its closing run goes with it.
+            self._bare_fence = (opener[0], len(opener) - len(opener.lstrip(opener[:1])))
+            self._bare_kept = False
         self._line = b""
         self._fresh_line = False
         self._after_markup = True
@@ -236,7 +241,7 @@ class Settling(Release):
         start, end = candidate.start, len(buf)
         opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
-        begun = bool(rest.strip(b">=\"' \t\r\n"))
+        begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
             if isinstance(reader, TagsReader):
                 begins = _NAME_BEGUN.match(rest) is not None
