@@ -11,7 +11,7 @@ from .reading import DEAD, DONE, MORE
 # Some tokenizers leave their own blank (U+0120) in a tag.
 _BLANK: Final = rb"(?:[ \t\r\n]|\xc4\xa0)*+"
 _EQUALS: Final = re.compile(
-    _BLANK + rb"=" + _BLANK + rb"""("[^"<>]*+"|'[^'<>]*+'|[^\s<>,"']++)[ \t\r\n]*+(/?>|(?=<))"""
+    _BLANK + rb"=" + _BLANK + rb"""("[^"<>]*+"|'[^'<>]*+'|(?:[^\s<>,"'/]|/(?!>))++)[ \t\r\n]*+(/?>|(?=<))"""
 )
 _EQUALS_PREFIX: Final = re.compile(
     _BLANK + rb"(?:=" + _BLANK + rb"""(?:"[^"<>]*+"?|'[^'<>]*+'?|[^\s<>,"']*+)[ \t\r\n]*+/?)?(?:\xc4)?\Z"""

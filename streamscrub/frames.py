@@ -10,9 +10,11 @@ from typing import Any, Final
 from .blocks import Use
 from .limits import MAX_HEADER
 from .reading import DONE, MORE, Around, Run
-from .sentinels import Sentinels, sentinels
+from .sentinels import CUT, Sentinels, sentinels
 
-_RECIPIENT: Final = re.compile(r"\bto=([^\s<]*)")
+_RECIPIENT: Final = re.compile(r"\bto=([^\s<{]*)")
+# What may follow the role before the next token, as far as it is there.
+_AFTER_ROLE: Final = re.compile(r"\s*(?:t(?:o(?:=\S*\s*\w*\s*)?)?)?")
 _WORD: Final = re.compile(r"[\w.-]+")
 
 
@@ -64,9 +66,9 @@ class Frame:
         return (*self.start, *self.channel)
 
     @property
-    def closers(self) -> tuple[bytes, ...]:
-        """What ends a message: its end tokens, or the beginning of the next one."""
-        return (*self.ends, *self.start, *self.channel)
+    def marks(self) -> Sentinels:
+        """All tokens of the format."""
+        return sentinels((*self.start, *self.channel, *self.message, *self.ends, *self.constrain))
 
     @property
     def others(self) -> tuple[bytes, ...]:
@@ -116,12 +118,19 @@ class HeaderReader:
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         frame = self.frame
-        marks = _header_marks(frame)
+        marks = frame.marks
         while True:
             i, size = marks.find(buf, self.at, end, final)
             outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final or size > 0)
             if min(i, outer[0]) - self._start > MAX_HEADER:
                 return self._ended(buf, self._from, self._from)
+            if self._tokens in frame.start:
+                # A role and words behind it are a message without a token, and shown at once.
+                stop = min(i, outer[0])
+                words = bytes(buf[self._from : stop]).decode("utf-8", "replace")
+                known = self._words(words)
+                if known and _AFTER_ROLE.fullmatch(words, known) is None:
+                    return self._ended(buf, stop, stop)
             if outer[1] > 0 and outer[0] < i:
                 # A token of another format: this is no header.
                 return self._ended(buf, outer[0], outer[0])
@@ -130,9 +139,22 @@ class HeaderReader:
                 return MORE
             token = bytes(buf[i : i + size])
             text = bytes(buf[self._from : i]).decode("utf-8", "replace")
+            brace = text.find("{")
+            if brace >= 0 and self.recipient(buf, self._from + brace):
+                # The body of a call begins without its token.
+                self._pieces.append((self._tokens, text[:brace]))
+                self.at = self._from + len(text[:brace].encode())
+                self.header = self._decide()
+                return DONE
             self._pieces.append((self._tokens, text))
             if token in frame.message:
-                self.at = i + size
+                again = marks.at(buf, i + size, end)
+                if (again == CUT or i + size == end) and not final:
+                    self._pieces.pop()
+                    self.at = i
+                    return MORE
+                doubled = again > 0 and bytes(buf[i + size : i + size + again]) in frame.message
+                self.at = i + size + (again if doubled else 0)
                 self.header = self._decide()
                 return DONE
             if token in frame.ends or (token in frame.start and (self._tokens not in frame.start or text.strip())):
@@ -143,13 +165,34 @@ class HeaderReader:
             self._from = self.at = i + size
 
     def _ended(self, buf: bytearray, i: int, resume: int) -> int:
+        """The header ends at ``i`` without its message token. Words that belong to no header are the message."""
         text = bytes(buf[self._from : i]).decode("utf-8", "replace")
         self._pieces.append((self._tokens, text))
         header = self._decide()
         self.at = resume
         self.broken = True
-        self.header = header if header.kind in ("call", "turn") else Header("")
+        self.header = header
+        if header.kind in ("call", "turn"):
+            return DONE
+        known = self._words(text)
+        if text[known:].strip() and (known or resume == i):
+            self.at = self._from + len(text[:known].encode())
+            word = text[:known].strip()
+            self.header = Header(self.frame.channels.get(word, "text"))
+        else:
+            self.header = Header("")
         return DONE
+
+    def ended(self, buf: bytearray, end: int) -> bool:
+        """The stream ended in the header: is there a message in it? Then ``header`` and ``at`` are set."""
+        self._ended(buf, end, end)
+        return self.header is not None and self.header.kind != ""
+
+    def _words(self, text: str) -> int:
+        """How many characters of the last piece of the header are its role or channel."""
+        lead = len(text) - len(text.lstrip())
+        names = self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
+        return max((lead + len(name) for name in names if text.startswith(name, lead)), default=0)
 
     def recipient(self, buf: bytearray, end: int) -> str:
         """The recipient as far as the header was read, "" if there is none."""
@@ -170,7 +213,7 @@ class HeaderReader:
             plain = _RECIPIENT.sub(" ", text)
             found = _WORD.findall(plain)
             if token in frame.start or not token:
-                role = found[0] if found else role
+                role = next((one for one in frame.roles if plain.lstrip().startswith(one)), found[0] if found else role)
                 words += found[1:]
             elif token in frame.channel:
                 channel = found[0] if found else channel
@@ -188,7 +231,3 @@ class HeaderReader:
                 if kind:
                     return Header(kind)
         return Header(frame.channels.get(channel, "text"))
-
-
-def _header_marks(frame: Frame) -> Sentinels:
-    return sentinels((*frame.start, *frame.channel, *frame.message, *frame.ends, *frame.constrain))

@@ -656,7 +656,7 @@ class _Union:
                 tables.reserved = frozenset(grammar.data["elements"]["reserved"])
             if "frame" in grammar.data:
                 frame = Frame.read(grammar.name, grammar.data["frame"])
-                around = Around(sentinels(frame.closers), outer, special, marks)
+                around = Around(sentinels(frame.ends), outer, special, marks)
                 tables.frames += (frame.bound(around, self._uses(grammar, around, leaks, tuple(sorted(quotes)))),)
         tables.frames = tuple(tables.frames)
         for key, role in list(bound.items()):

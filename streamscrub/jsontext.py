@@ -17,43 +17,48 @@ from .sentinels import CUT
 _DEEPEST: Final = 4096  # levels kept; deeper input is malformed anyway, so only its end matters
 _SHALLOW: Final = 5  # levels whose keys and strings are told to a watch
 
-_OPENING: Final = re.compile(rb"[ \t\r\n]*(?:\[[ \t\r\n]*)?(?:\{[ \t\r\n]*){0,3}")
+# Where a reader stands. A state is read until it gives a verdict, or ``GO_ON`` for another state.
+BETWEEN, IN_STRING, AFTER_QUOTE, IN_COMMENT = range(4)
+GO_ON: Final = -1
+
+_OPENING: Final = re.compile(rb"[ \t\r\n]*+(?:\[[ \t\r\n]*+)?+(?:\{[ \t\r\n]*+){0,3}+")
 _BARE_KEY: Final = re.compile(rb"[A-Za-z_$][\w$.-]{0,127}+[ \t\r\n]*+")
-_BORING: Final = re.compile(rb"[\w.+\-$@%&*=!?~^ \t\r\n\x80-\xdf\xe3-\xff]*+")
-_FRESH, _STRING, _QUOTE, _COMMENT = range(4)
+_WORDS: Final = re.compile(rb"[\w.+\-$@%&*=!?~^ \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
+_DOUBLE, _SINGLE, _COLON, _COMMA, _CURLY_LEAD = b"\"':,\xe2"
+_INK: Final = re.compile(rb"[^ \t\r\n]")
 _CURLY: Final = (b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe2\x80\x9e", b"\xe2\x80\x9f", b"\xe2\x80\x98", b"\xe2\x80\x99")
 
 
 class Watch(Protocol):
-    """Is told what stands at the shallow levels of a value, and may refuse it."""
+    """Is told what stands at the shallow levels of a value, and may refuse it.
+
+    ``depth`` counts from 1, the outermost container; ``key`` is b"" for an element of an array.
+    """
 
     bare: bool  # there is no marker: a key that is not followed by its colon refutes the value
 
     def key(self, depth: int, key: bytes) -> bool:
-        """A key of an object at ``depth`` (1 = outermost). False: this is no call."""
+        """A key of the object at ``depth``. False: this is no call."""
 
     def string(self, depth: int, key: bytes, value: bytes) -> bool:
-        """A string value under ``key`` ("" in an array). False: this is no call."""
+        """A string value under ``key``. False: this is no call."""
 
     def opened(self, depth: int, key: bytes, bracket: int, at: int) -> bool:
-        """A container opened at index ``at`` as a value under ``key``; ``depth`` is its own. False: no call."""
+        """A container, itself at ``depth``, opened at index ``at`` as the value under ``key``. False: no call."""
 
     def closed(self, depth: int, at: int) -> bool:
         """The container at ``depth`` closed before index ``at``. False: no call."""
-
-    def scalar(self, depth: int, key: bytes) -> bool:
-        """A bare value (number, literal, word) under ``key``. False: no call."""
 
     def shift(self, by: int) -> None:
         """The first ``by`` bytes of the buffer are gone."""
 
 
 class JsonReader:
-    """Finds the end of one JSON object or array. See ``bodies.base.Reader`` for the common part."""
+    """Finds the end of one JSON object or array. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
         "_around", "_comment_end", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack", "_state", "_string",
-        "_tent", "_tent_last", "_watch", "_word", "at", "broken", "evidence", "run",
+        "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence", "run",
     )  # fmt: skip
 
     # What may follow the quote that closes a string.
@@ -67,22 +72,24 @@ class JsonReader:
         self._first = start
         self._around = around
         self._watch = watch
-        self._state = _FRESH
-        self._stack = bytearray()
+        self._state = BETWEEN
+        self._stack = bytearray()  # the open brackets
         self._keys: list[bytes] = []  # the current key at each shallow level
-        self._key_next = False
-        self._key = b""
+        self._key_next = False  # what comes is a key
+        self._key = b""  # the last quoted key
         self._word = False  # inside a bare word, so a quote mark is an apostrophe
-        self._quote = 0
+        self._word_at = 0  # and where that word starts
+        self._quote = 0  # the byte that opened the present string; 0 for a quote token
         self._quote_at = 0  # where the present candidate for a closing quote stands
         self._string = 0  # where the content of the present string starts
         self._comment_end = b"\n"
         self._tent = -1  # the first closer seen inside the open string: its tentative end
-        self._tent_last = -1
+        self._tent_last = -1  # and the last one
 
     def shift(self, by: int) -> None:
         self.at -= by
         self._first -= by
+        self._word_at -= by
         self._quote_at -= by
         self._string -= by
         if self._tent >= 0:
@@ -94,7 +101,9 @@ class JsonReader:
     @property
     def keep(self) -> int:
         """The lowest index that may still be looked at."""
-        return self._tent if self._tent >= 0 else min(self.at, self._quote_at if self._state == _QUOTE else self.at)
+        if self._tent >= 0:
+            return self._tent
+        return self._quote_at if self._state == AFTER_QUOTE else self.at
 
     @property
     def depth(self) -> int:
@@ -104,7 +113,7 @@ class JsonReader:
     @property
     def in_string(self) -> bool:
         """True if the bytes end inside a string."""
-        return self._state in (_STRING, _QUOTE)
+        return self._state in (IN_STRING, AFTER_QUOTE)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         if not self.evidence:
@@ -112,226 +121,225 @@ class JsonReader:
             if verdict != MORE or not self.evidence:
                 return verdict
         while True:
-            if self._state == _STRING:
+            if self._state == IN_STRING:
                 verdict = self._in_string(buf, end, final)
-            elif self._state == _QUOTE:
+            elif self._state == AFTER_QUOTE:
                 verdict = self._after_quote(buf, end, final)
-            elif self._state == _COMMENT:
+            elif self._state == IN_COMMENT:
                 verdict = self._in_comment(buf, end)
             else:
                 verdict = self._between(buf, end, final)
-            if verdict >= 0:
+            if verdict != GO_ON:
                 return verdict
 
-    # The states return MORE, DEAD or DONE, or -1 to go on in another state.
+    def _wait(self, i: int) -> int:
+        """Nothing can be said about index ``i`` before more bytes are here."""
+        self.at = i
+        return MORE
+
+    # Before the evidence
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
         """Up to the evidence: a bracket followed by a key, or by its closing bracket."""
         found = _OPENING.match(buf, self._first, end)
-        i = found.end() if found else self._first
+        i = found.end() if found is not None else self._first
         if i - self._first > MAX_BLANKS:
             return DEAD
         if i == end:
             return DEAD if final else MORE
-        head = bytes(buf[self._first : i])
-        if b"{" not in head:
-            if head.strip()[:1] == b"[" and buf[i] == 0x5D:
-                self.at = i + 1  # an empty list: markup, but no call
-                self.evidence = True
-                self.broken = False
-                return DONE
-            return DEAD
+        brackets = bytes(buf[self._first : i]).strip()
+        if b"{" in brackets:
+            verdict = self._begins_key(buf, i, end, final)
+            self.evidence = verdict == DONE
+            return MORE if self.evidence else verdict
+        if brackets and buf[i] in b"]":  # an empty list: markup, but no call
+            self.at = i + 1
+            self.evidence = True
+            return DONE
+        return DEAD
+
+    def _begins_key(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """DONE if a key, a closing bracket or a comment begins at ``i``, behind the bracket of an object."""
         byte = buf[i]
         if byte in b"\"'}/#":
-            self.evidence = True
-        elif byte == 0xE2:
+            return DONE
+        if byte == _CURLY_LEAD:
             if i + 3 > end and not final:
                 return MORE
-            if bytes(buf[i : i + 3]) not in _CURLY:
-                return DEAD
-            self.evidence = True
-        elif (quote := self._around.quotes.at(buf, i, end, final)) != 0:
-            if quote == CUT:
-                return MORE
-            self.evidence = True
-        else:
-            word = _BARE_KEY.match(buf, i, end)
-            if word is None:
-                return DEAD
-            if word.end() == end:
-                return DEAD if final else MORE
-            if buf[word.end()] != 0x3A:
-                return DEAD
-            self.evidence = True
-        return MORE
+            return DONE if bytes(buf[i : i + 3]) in _CURLY else DEAD
+        size = self._around.quotes.at(buf, i, end, final)
+        if size != 0:
+            return MORE if size == CUT else DONE
+        word = _BARE_KEY.match(buf, i, end)
+        if word is None:
+            return DEAD
+        if word.end() == end:
+            return DEAD if final else MORE
+        return DONE if buf[word.end()] == _COLON else DEAD
+
+    # Between strings
 
     def _between(self, buf: bytearray, end: int, final: bool) -> int:
         around, i = self._around, self.at
         self.run = None
         while True:
-            run = _BORING.match(buf, i, end)
-            if run is not None and run.end() > i:
-                if not self._word and buf[i : run.end()].strip():
-                    self._word = True
-                    if not self._bare(buf, i, run.end()):
-                        self.at = i
-                        return DEAD
-                i = run.end()
+            words = _WORDS.match(buf, i, end)
+            if words is not None and words.end() > i:
+                self._begin_word(buf, i, words.end())
+                i = words.end()
             if i >= end:
-                self.at = end
-                return MORE
+                return self._wait(end)
             byte = buf[i]
             if byte in around.leads:
-                size = around.close.at(buf, i, end, final) or around.outer.at(buf, i, end, final)
-                if size == CUT:
-                    self.at = i
-                    return MORE
-                if size > 0:
-                    self.at = i
-                    self.broken = True
-                    return DONE
-                size = around.quotes.at(buf, i, end, final)
-                if size == CUT:
-                    self.at = i
-                    return MORE
-                if size > 0 and not self._word:
-                    return self._open_string(i + size, 0)
-            if byte == 0x22:  # "
+                verdict = self._marker(buf, i, end, final)
+                if verdict != DEAD:
+                    return verdict
+            if byte == _DOUBLE or (byte == _SINGLE and not self._word):
                 return self._open_string(i + 1, byte)
-            if byte == 0x27:  # '
-                if not self._word:
-                    return self._open_string(i + 1, byte)
-                i += 1
-            elif byte == 0x7B or byte == 0x5B:
+            if byte == _COLON:
+                if self._key_next and not self._told_key(buf, i):
+                    self.at = i
+                    return DEAD
+                self._word = self._key_next = False
+            elif byte == _COMMA:
+                self._word = False
+                self._key_next = self._stack[-1:] == b"{"
+            elif byte in b"{[":
                 if not self._push(byte, i):
                     self.at = i
                     return DEAD
-                i += 1
-            elif byte == 0x7D or byte == 0x5D:
-                i += 1
-                done = self._pop(byte, i)
-                if done == DONE:
-                    self.at = i
-                    return DONE
-                if done == DEAD:
-                    self.at = i
-                    return DEAD
-            elif byte == 0x2C:  # ,
-                self._word = False
-                self._key_next = self._stack[-1:] == b"{"
-                i += 1
-            elif byte == 0x3A:  # :
-                if self._key_next and not self._name(self._key):
-                    self.at = i
-                    return DEAD
-                self._word = False
-                self._key_next = False
-                i += 1
-            elif byte == 0xE2:
+            elif byte in b"}]":
+                verdict = self._pop(byte, i + 1)
+                if verdict != GO_ON:
+                    self.at = i + 1
+                    return verdict
+            elif byte == _CURLY_LEAD:
                 if i + 3 > end and not final:
-                    self.at = i
-                    return MORE
+                    return self._wait(i)
                 if not self._word and bytes(buf[i : i + 3]) in _CURLY:
                     return self._open_string(i + 3, byte)
-                self._word = True
-                i += 1
-            elif byte == 0x23 or byte == 0x2F:
+                self._begin_word(buf, i, i + 1)
+            elif byte in b"#/":
                 if i + 2 > end and not final:
-                    self.at = i
-                    return MORE
-                if not self._word and (byte == 0x23 or buf[i + 1 : i + 2] in (b"/", b"*")):
-                    block = buf[i : i + 2] == b"/*"
-                    self._comment_end = b"*/" if block else b"\n"
-                    self.at = i + 1 + block
-                    self._state = _COMMENT
-                    return -1
-                self._word = True
-                i += 1
+                    return self._wait(i)
+                if not self._word and (byte in b"#" or buf[i + 1 : i + 2] == b"/" or buf[i + 1 : i + 2] == b"*"):
+                    return self._open_comment(buf, i)
+                self._begin_word(buf, i, i + 1)
             else:
-                self._word = True
-                i += 1
+                self._begin_word(buf, i, i + 1)
+            i += 1
+
+    def _begin_word(self, buf: bytearray, i: int, end: int) -> None:
+        """A bare word begins with the first byte from ``i`` to ``end`` that is not blank, unless one is open."""
+        if not self._word and (found := _INK.search(buf, i, end)) is not None:
+            self._word = True
+            self._word_at = found.start()
+
+    def _marker(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """What a marker at ``i`` means: the end of the body (DONE), an opening quote (GO_ON), nothing (DEAD)."""
+        around = self._around
+        size = around.close.at(buf, i, end, final) or around.outer.at(buf, i, end, final)
+        if size == CUT:
+            return self._wait(i)
+        if size > 0:
+            self.at = i
+            self.broken = True
+            return DONE
+        size = around.quotes.at(buf, i, end, final)
+        if size == CUT:
+            return self._wait(i)
+        return self._open_string(i + size, 0) if size > 0 and not self._word else DEAD
+
+    def _open_comment(self, buf: bytearray, i: int) -> int:
+        """A comment from ``i`` on; brackets and quotes in it do not count."""
+        block = buf[i : i + 2] == b"/*"
+        self._comment_end = b"*/" if block else b"\n"
+        self.at = i + 1 + block
+        self._state = IN_COMMENT
+        return GO_ON
 
     def _in_comment(self, buf: bytearray, end: int) -> int:
-        """A comment between two tokens; brackets and quotes in it do not count."""
         mark = self._comment_end
         close = buf.find(mark, self.at, end)
         if close < 0:
-            self.at = max(self.at, end - len(mark) + 1)
-            return MORE
+            return self._wait(max(self.at, end - len(mark) + 1))
         self.at = close + len(mark)
-        self._state = _FRESH
-        return -1
+        self._state = BETWEEN
+        return GO_ON
+
+    # Strings
 
     def _open_string(self, start: int, quote: int) -> int:
         self.at = self._string = start
         self._quote = quote
-        self._state = _STRING
+        self._state = IN_STRING
         self._word = False
         self.run = self._string_run()
-        return -1
+        return GO_ON
 
     def _string_run(self) -> Run:
+        """What runs over a string's content. Between quote tokens there are no escapes.
+
+        Behind a tentative end special openers halt it, too: they make that end the real one.
+        """
         around = self._around
-        if not self._quote:  # between quote tokens there are no escapes
-            return plain_run(around.quotes.leads, around.close)
-        return plain_run((self._quote,), around.close, escape=True)
+        stops = frozenset((self._quote,)) if self._quote else around.quotes.leads
+        if self._tent >= 0:
+            stops |= around.special.leads
+        return plain_run(stops, around.close, escape=bool(self._quote))
 
     def _in_string(self, buf: bytearray, end: int, final: bool) -> int:
         around, i = self._around, self.at
+        plain = self.run or self._string_run()
         while True:
-            if self._tent < 0:
-                run = (self.run or self._string_run()).match(buf, i, end)
-            else:
-                stops = {self._quote} if self._quote else around.quotes.leads
-                run = plain_run(stops | around.special.leads, around.close, escape=bool(self._quote)).match(buf, i, end)
+            run = plain.match(buf, i, end)
             i = run.end() if run is not None else i
             if self._tent >= 0 and i - self._tent_last > CLOSER_WAIT:
                 return self._give_up()
-            if i >= end or (buf[i] == 0x5C and not final):
+            if i >= end or (buf[i] in b"\\" and not final):
                 self.at = i
                 return self._give_up() if final and self._tent >= 0 else MORE
-            byte = buf[i]
-            if byte == self._quote and byte != 0xE2:
-                self._quote_at = i
-                self.at = i + 1
-                self._state = _QUOTE
-                self.run = None
-                return -1
-            if byte == 0xE2 and byte == self._quote:
-                if i + 3 > end and not final:
-                    self.at = i
-                    return MORE
-                if bytes(buf[i : i + 3]) in _CURLY:
-                    self._quote_at = i
-                    self.at = i + 3
-                    self._state = _QUOTE
-                    self.run = None
-                    return -1
-                i += 1
-                continue
-            if not self._quote:
-                size = around.quotes.at(buf, i, end, final)
-                if size == CUT:
-                    self.at = i
-                    return MORE
-                if size > 0:
-                    return self._end_string(buf, i, i + size)
-            size = around.close.at(buf, i, end, final)
-            if size == 0 and self._tent >= 0:
-                size = around.special.at(buf, i, end, final)
-                if size > 0:
-                    return self._give_up()
+            size = self._quote_size(buf, i, end, final)
             if size == CUT:
-                self.at = i
-                return MORE
+                return self._wait(i)
             if size > 0:
-                if self._tent < 0:
-                    self._tent = i
+                if not self._quote:
+                    return self._end_string(buf, i, i + size)
+                self._quote_at = i
+                self.at = i + size
+                self._state = AFTER_QUOTE
+                self.run = None
+                return GO_ON
+            size = around.close.at(buf, i, end, final)
+            if size == CUT:
+                return self._wait(i)
+            if size > 0:
+                self._tent = i if self._tent < 0 else self._tent
                 self._tent_last = i
                 self.run = None
+                plain = self._string_run()
                 i += size
-            else:
-                i += 1
+                continue
+            if self._tent >= 0:
+                size = around.special.at(buf, i, end, final)
+                if size == CUT:
+                    return self._wait(i)
+                if size > 0:
+                    return self._give_up()
+            i += 1
+
+    def _quote_size(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """The size of what may close the present string at ``i``, 0 if nothing does, or CUT."""
+        quote = self._quote
+        if not quote:
+            return self._around.quotes.at(buf, i, end, final)
+        if buf[i] != quote:
+            return 0
+        if quote != _CURLY_LEAD:
+            return 1
+        if i + 3 > end and not final:
+            return CUT
+        return 3 if bytes(buf[i : i + 3]) in _CURLY else 0
 
     def _give_up(self) -> int:
         """The string never closed: the first closer seen in it was the real one."""
@@ -340,17 +348,16 @@ class JsonReader:
         return DONE
 
     def _after_quote(self, buf: bytearray, end: int, final: bool) -> int:
-        run = BLANK.match(buf, self.at, end)
-        i = run.end() if run is not None else self.at
+        """Does the quote that was just read close its string? What follows it tells."""
+        blank = BLANK.match(buf, self.at, end)
+        i = blank.end() if blank is not None else self.at
         if i == end and not final:
-            self.at = i
-            return MORE
+            return self._wait(i)
         closes = i == end or buf[i] in self._CLOSES
         if not closes and buf[i] in self._around.leads:
             size = self._around.close.at(buf, i, end, final) or self._around.outer.at(buf, i, end, final)
             if size == CUT:
-                self.at = i
-                return MORE
+                return self._wait(i)
             closes = size > 0 and self._tent < 0
         if closes:
             return self._end_string(buf, self._quote_at, i)
@@ -358,14 +365,14 @@ class JsonReader:
             return self._give_up()
         if self._key_next and self._watch is not None and self._watch.bare:
             return DEAD
-        self._state = _STRING  # a quote inside the text
+        self._state = IN_STRING  # a quote inside the text
         self.at = i
         self.run = self._string_run()
-        return -1
+        return GO_ON
 
     def _end_string(self, buf: bytearray, end_of_text: int, resume: int) -> int:
         self._tent = self._tent_last = -1
-        self._state = _FRESH
+        self._state = BETWEEN
         self.at = resume
         self.run = None
         depth = len(self._stack)
@@ -375,48 +382,43 @@ class JsonReader:
                 self._key = text
             elif self._watch is not None and not self._watch.string(depth, self._here(), text):
                 return DEAD
-        return -1
+        return GO_ON
 
-    def _bare(self, buf: bytearray, i: int, end: int) -> bool:
-        """A bare word or number begins at ``i``."""
-        depth = len(self._stack)
-        if depth > _SHALLOW:
-            return True
-        if self._key_next:
-            self._key = bytes(buf[i:end]).strip()
-            return True
-        return self._watch is None or not depth or self._watch.scalar(depth, self._here())
+    # Levels
 
     def _here(self) -> bytes:
+        """The key whose value is read, b"" in an array."""
         depth = len(self._stack)
         return self._keys[depth - 1] if depth and self._stack[-1:] == b"{" and depth <= len(self._keys) else b""
 
-    def _name(self, key: bytes) -> bool:
+    def _told_key(self, buf: bytearray, colon: int) -> bool:
+        """Note the key before ``colon``, quoted or bare, and tell the watch. False: this is no call."""
         depth = len(self._stack)
         if not depth or depth > _SHALLOW:
             return True
+        key = bytes(buf[max(self._word_at, 0) : colon]).strip() if self._word else self._key
         del self._keys[depth - 1 :]
-        while len(self._keys) < depth - 1:
-            self._keys.append(b"")
+        self._keys += [b""] * (depth - 1 - len(self._keys))
         self._keys.append(key)
         return self._watch is None or self._watch.key(depth, key)
 
     def _push(self, bracket: int, at: int) -> bool:
+        """A container opens at ``at``. False: this is no call."""
         key = self._here()
         if len(self._stack) < _DEEPEST:
             self._stack.append(bracket)
-        self._key_next = bracket == 0x7B
+        self._key_next = bracket in b"{"
         self._word = False
         depth = len(self._stack)
         return self._watch is None or depth > _SHALLOW or self._watch.opened(depth, key, bracket, at)
 
     def _pop(self, bracket: int, at: int) -> int:
-        wanted = 0x7B if bracket == 0x7D else 0x5B
-        self._word = False
-        self._key_next = False
-        # A bracket that matches nothing open is surplus; one that matches a deeper level closes what is above it too.
+        """A container closes before ``at``. A bracket that matches nothing open is surplus; one that matches a deeper
+        level closes what is above it, too."""
+        wanted = ord("{" if bracket in b"}" else "[")
+        self._word = self._key_next = False
         if wanted not in self._stack:
-            return -1
+            return GO_ON
         while self._stack:
             depth = len(self._stack)
             top = self._stack.pop()
@@ -425,4 +427,4 @@ class JsonReader:
                 return DEAD
             if top == wanted:
                 break
-        return -1 if self._stack else DONE
+        return GO_ON if self._stack else DONE

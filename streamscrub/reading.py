@@ -73,7 +73,7 @@ class Run:
         self.quiet: Final = re.compile(text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")).fullmatch
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_plain_run, self._made_of)
+        return (plain_run, self._made_of)
 
     def __deepcopy__(self, memo: object) -> Run:
         return self
@@ -88,7 +88,7 @@ def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) ->
     return _plain_run(frozenset(stops), markers, escape)
 
 
-_plain_run = lru_cache(maxsize=256)(Run)
+_plain_run: Final = lru_cache(maxsize=256)(Run)
 
 
 class Reader(Protocol):

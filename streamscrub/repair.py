@@ -248,22 +248,25 @@ def _unescaped(body: str, wants: _Wants) -> Loaded | None:
 
 
 def _peel(text: str) -> tuple[int, int, list[Repair]]:
-    """Where the value stands inside a fence and a tag pair of no meaning, and the records of both."""
+    """Where the value stands inside a fence and a tag pair of no meaning, and the records of both.
+
+    A closing fence may stand alone: its opening one was taken for a part of the format.
+    """
     repairs: list[Repair] = []
     start, end = len(text) - len(text.lstrip(_BLANKS)), len(text.rstrip(_BLANKS))
     for _ in range(2):
-        if (fence := _FENCE.match(text, start, end)) and text.endswith("```", fence.end(), end):
-            kind, inner = "fence", (fence.end(), end - 3)
-            while text[inner[1] - 1 : inner[1]] == "`" and inner[1] > inner[0]:
-                inner = (inner[0], inner[1] - 1)
-            before = fence[0]
+        fence = _FENCE.match(text, start, end)
+        if text.endswith("```", fence.end() if fence else start, end):
+            before = fence[0] if fence else "```"
+            kind, start = "fence", fence.end() if fence else start
+            while end > start and text[end - 1] == "`":
+                end -= 1
         elif (tag := _TAG.match(text, start, end)) and text[:end].lower().endswith(f"</{tag[1].lower()}>", tag.end()):
-            kind, inner = "wrapper", (tag.end(), end - len(tag[0]) - 1)
             before = tag[0]
+            kind, start, end = "wrapper", tag.end(), end - len(tag[0]) - 1
         else:
             break
         repairs.append(repair(kind, "", before.strip(), ""))
-        start, end = inner
         while start < end and text[start] in _BLANKS:
             start += 1
         while start < end and text[end - 1] in _BLANKS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,14 @@ _STRATEGIES: Final = (
     ("nameless", "name"), ("fence", "wrapper"), ("wrapper", "wrapper"), ("braces", "wrapper"),
     ("unwrapped", "wrapper"), ("missing_close", "missing_close"), ("coerced", "coerced"),
 )  # fmt: skip
+
+# Ids that carry no name, less the prefix and the index of their form: a counter, a random part behind a word for a
+# call, a hash. A word behind ``call_`` that holds no digit is a name.
+_NAMELESS: Final = re.compile(
+    r"(?:functions?|tool|call|toolu|chatcmpl-tool)?[-_.:]*+[0-9]*"
+    r"|(?:call|toolu|chatcmpl-tool)[-_](?=[^0-9]*[0-9])[0-9A-Za-z-]++"
+    r"|(?=[^0-9]*[0-9])[0-9a-fA-F]{8}[0-9a-fA-F-]{8,}+"
+)
 
 
 @dataclass(slots=True)
@@ -57,7 +66,7 @@ def decode_parts(
             call.start += part.start - base
             call.end += part.start - base
             call.model_id = call.model_id or part.model_id
-            if part.fenced:
+            if part.fenced and all(repair.kind != "fence" for repair in call.repairs):
                 call.repairs.insert(0, Repair("fence", ""))
             if part.surplus:
                 call.repairs.append(Repair("surplus_bracket", ""))
@@ -109,18 +118,9 @@ def settle_call(
     repairs = list(call.repairs)
     _unwrap_pseudo(call, offer, repairs)
     tool, name, name_repairs = _resolve(call, offer, by_id)
-    if (
-        tool is None
-        and by_id
-        and offer.known
-        and isinstance(call.arguments, dict)
-        and call.name is not None
-        and not call.fault
-    ):
-        only = [one for one in offer.tools if accepts(one, call.arguments)]
-        if len(only) == 1 and _is_opaque(call.name):
-            tool, name = only[0], only[0].name
-            name_repairs = [Repair("nameless", "name", call.name, name)]
+    if tool is None and by_id and (tool := _only_reader(call, name, offer)) is not None:
+        name_repairs = [Repair("nameless", "name", call.name or "", tool.name)]
+        name = tool.name
     out.name = name
     repairs += name_repairs
     arguments, shape_repairs = _shaped(call, tool)
@@ -141,10 +141,12 @@ def settle_call(
     return out
 
 
-def _is_opaque(name: str) -> bool:
-    """An id that carries no name: a counter, ``call_…``, a long hexadecimal word."""
-    tail = name.rsplit("_", 1)[-1]
-    return not name.isidentifier() or name.startswith(("call", "toolu")) or tail.isdigit() or name.isdigit()
+def _only_reader(call: Written, name: str | None, offer: Offer) -> Tool | None:
+    """The only offered tool that accepts the arguments of a call whose id carries no name."""
+    if name is None or not _NAMELESS.fullmatch(name) or call.fault or not isinstance(call.arguments, dict):
+        return None
+    takers = [tool for tool in offer.tools or () if accepts(tool, call.arguments)]
+    return takers[0] if len(takers) == 1 else None
 
 
 def _resolve(call: Written, offer: Offer, by_id: bool) -> tuple[Tool | None, str | None, list[Repair]]:

@@ -9,7 +9,7 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..names import Offer
 from ..reading import Around
-from ..repair import Unreadable
+from ..repair import Unreadable, complete
 from .base import Body, Context, Ending, Settings, Written
 from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle
 
@@ -37,10 +37,11 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     """Read one arguments object. ``settings["name"]`` is the name from the header, None if it has none."""
     name = context.settings.get("name")
     tool = context.offer.resolve(name).tool if name else None
-    call = Written(name, end=len(raw), complete=ending != "cut")
-    if ending == "cut":
-        return [call]
     text = raw.decode("utf-8", "replace")
+    call = Written(name, end=len(raw))
+    if ending == "cut" and not _is_whole(text):
+        call.complete = False
+        return [call]
     if not text.strip():
         call.arguments = {}
         call.repairs.append(Repair("no_arguments", "arguments", text, "{}"))
@@ -51,15 +52,26 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.fault = str(error)
         return [call]
     value = loaded.value
+    several = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
     calls = []
-    for item in value if isinstance(value, list) and value and all(isinstance(x, dict) for x in value) else [value]:
-        one = Written(name, item, end=len(raw))
-        one.repairs += loaded.repairs
+    for item in value if several else [value]:
+        one = Written(name, item, end=len(raw), repairs=list(loaded.repairs))
         one.strategy = loaded.strategy if loaded.repairs else ""
         _unwrap(one, tool.properties if tool is not None else {})
         settle(one)
         calls.append(one)
     return calls
+
+
+def _is_whole(text: str) -> bool:
+    """True for a value that has its own end, where a format has no closer to tell it."""
+    word = text.strip()
+    if not word.startswith('"'):
+        return word == "null" or complete(word)
+    try:
+        return isinstance(json.loads(word), str)
+    except ValueError:
+        return False
 
 
 def _unwrap(call: Written, declared: dict[str, Any]) -> None:

@@ -19,11 +19,17 @@ ARGUMENT_KEYS: Final = ("arguments", "parameters", "params", "args", "input")
 _SIDE_KEYS: Final = frozenset(
     ("type", "id", "index", "content", "role", "tool_calls", "tool_call_id", "call_id")
 )  # legal beside a name, and never arguments
+_ID_KEYS: Final = ("id", "call_id", "tool_call_id")
 # Tools that only stand for a call: the payload names the real one.
 PSEUDO_TOOLS: Final = frozenset(
     ("tool_call", "tool_calls", "call_tool", "use_tool", "function_call", "tool_use", "invoke", "invoke_tool")
 )
-_LEADING: Final = b"call:"
+_LEADING: Final = b"call:"  # a word that some models put before the object
+
+# The same keys as the reader sees them.
+_NAMES: Final = frozenset(key.encode() for key in NAME_KEYS)
+_ARGUMENTS: Final = frozenset(key.encode() for key in ARGUMENT_KEYS)
+_ENVELOPE: Final = _NAMES | _ARGUMENTS | {key.encode() for key in _SIDE_KEYS}
 
 
 class CallWatch:
@@ -44,31 +50,24 @@ class CallWatch:
         self.declared = False  # and a declared key of its arguments
         self.from_ = -1  # where the arguments of the first call start and end
         self.to = -1
-        self._arguments_depth = 0
+        self._arguments_depth = 0  # of the arguments that are open, else 0
 
     def shift(self, by: int) -> None:
         self.from_ -= by if self.from_ >= 0 else 0
         self.to -= by if self.to >= 0 else 0
 
     def key(self, depth: int, key: bytes) -> bool:
-        if self._arguments_depth:
-            if depth != self._arguments_depth:
-                return True
-            known = self.tool is not None and key.decode("utf-8", "replace") in self.tool.properties
-            self.declared = self.declared or known
-            return not self.bare or self.tool is None or known or self._variant(key)
-        if not self.bare:
+        if not self._arguments_depth:
+            return not self.bare or key in _ENVELOPE
+        if depth != self._arguments_depth:
             return True
         word = key.decode("utf-8", "replace")
-        return word in NAME_KEYS or word in ARGUMENT_KEYS or word in _SIDE_KEYS
-
-    def _variant(self, key: bytes) -> bool:
-        folded = key.decode("utf-8", "replace").replace("-", "_").lower()
-        assert self.tool is not None
-        return any(folded == name.replace("-", "_").lower() for name in self.tool.properties)
+        known = self.tool is not None and word in self.tool.properties
+        self.declared = self.declared or known
+        return known or not self.bare or self.tool is None or _is_variant(word, self.tool)
 
     def string(self, depth: int, key: bytes, value: bytes) -> bool:
-        if self._arguments_depth or key.decode("utf-8", "replace") not in NAME_KEYS:
+        if self._arguments_depth or key not in _NAMES:
             return True
         name = _unquote(value)
         if self.name is None:
@@ -80,12 +79,12 @@ class CallWatch:
         return self.tool is not None
 
     def opened(self, depth: int, key: bytes, bracket: int, at: int) -> bool:
-        if self._arguments_depth or key.decode("utf-8", "replace") not in ARGUMENT_KEYS:
+        if self._arguments_depth or key not in _ARGUMENTS:
             return True
         self._arguments_depth = depth
         if self.from_ < 0:
             self.from_ = at
-        return not self.bare or bracket == 0x7B
+        return not self.bare or bracket in b"{"
 
     def closed(self, depth: int, at: int) -> bool:
         if depth == self._arguments_depth:
@@ -96,18 +95,21 @@ class CallWatch:
                 self.declared = True
         return True
 
-    def scalar(self, depth: int, key: bytes) -> bool:
-        return True
+
+def _is_variant(word: str, tool: Tool) -> bool:
+    """True if ``word`` is a declared parameter but for case and ``-`` for ``_``."""
+    folded = word.replace("-", "_").lower()
+    return any(folded == name.replace("-", "_").lower() for name in tool.properties)
 
 
 def _unquote(value: bytes) -> str:
+    """The content of a JSON string, as it stands where its escapes are none."""
     text = value.decode("utf-8", "replace")
     if "\\" in text:
         try:
-            decoded = json.loads(f'"{text}"', strict=False)
+            return str(json.loads(f'"{text}"', strict=False))
         except ValueError:
-            return text
-        return decoded if isinstance(decoded, str) else text
+            pass
     return text
 
 
@@ -120,17 +122,15 @@ class CallReader(JsonReader):
         self.watch = CallWatch(offer, bare=bool(settings.get("bare")))
         super().__init__(start, around, self.watch)
 
-    def read(self, buf: bytearray, end: int, final: bool) -> int:
-        if not self.evidence:
-            # A word that some models put before the object.
-            run = BLANK.match(buf, self._first, end)
-            i = run.end() if run is not None else self._first
-            word = bytes(buf[i : i + len(_LEADING)])
-            if word == _LEADING:
-                self._first = self.at = i + len(_LEADING)
-            elif word and _LEADING.startswith(word) and i + len(word) == end:
-                return DEAD if final else MORE
-        return super().read(buf, end, final)
+    def _open(self, buf: bytearray, end: int, final: bool) -> int:
+        blank = BLANK.match(buf, self._first, end)
+        i = blank.end() if blank is not None else self._first
+        word = bytes(buf[i : i + len(_LEADING)])
+        if word == _LEADING:
+            self._first = self.at = i + len(_LEADING)
+        elif word and _LEADING.startswith(word) and i + len(word) == end:
+            return DEAD if final else MORE
+        return super()._open(buf, end, final)
 
     @property
     def name(self) -> str | None:
@@ -140,24 +140,46 @@ class CallReader(JsonReader):
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the first arguments stand: (start, end so far), or (-1, -1)."""
-        start = self.watch.from_
-        return (start, self.watch.to if self.watch.to >= 0 else self.at) if start >= 0 else (-1, -1)
+        start, stop = self.watch.from_, self.watch.to
+        return (start, stop if stop >= 0 else self.at) if start >= 0 else (-1, -1)
 
 
 def scan(raw: bytes, offer: Offer) -> CallWatch:
     """The first name and the place of the arguments in a value that may be cut."""
     watch = CallWatch(offer)
-    reader = JsonReader(0, Around(), watch)
-    buf = bytearray(raw)
-    reader.read(buf, len(buf), True)
+    JsonReader(0, Around(), watch).read(bytearray(raw), len(raw), True)
     return watch
 
 
+def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
+    """Read the calls of one JSON value. Of a cut array, the elements that are whole are calls."""
+    lead = len(raw) - len(raw.lstrip())
+    if raw.startswith(_LEADING, lead):
+        lead += len(_LEADING)
+    body = raw[lead:]
+    return _cut(body, lead, context) if ending == "cut" else _calls(body, lead, context)
+
+
+def _cut(body: bytes, offset: int, context: Context) -> list[Written]:
+    """What a value without its end holds: whole calls, then perhaps the beginning of another."""
+    calls: list[Written] = []
+    for start, end, whole in _split(body):
+        piece = body[start:end]
+        if whole:
+            calls += _calls(piece, start + offset, context)
+        elif piece.strip():
+            name = scan(piece, context.offer).name
+            calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
+    if calls and calls[-1].complete:
+        calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
+    return calls
+
+
 def _split(raw: bytes) -> list[tuple[int, int, bool]]:
-    """The top-level values of a cut array: (start, end, whole) each."""
+    """The elements of an array that may be cut: (start, end, whole) each. Anything else is one that is not whole."""
     buf = bytearray(raw)
-    run = BLANK.match(buf, 0)
-    i = run.end() if run is not None else 0
+    blank = BLANK.match(buf)
+    i = blank.end() if blank is not None else 0
     if buf[i : i + 1] != b"[":
         return [(0, len(buf), False)]
     i += 1
@@ -166,60 +188,28 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
         while i < len(buf) and buf[i] in b" \t\r\n,;":
             i += 1
         if i >= len(buf) or buf[i] not in b"{[":
-            break
+            return found
         reader = JsonReader(i, Around())
-        if reader.read(buf, len(buf), False) != DONE:
-            found.append((i, len(buf), False))
-            break
-        found.append((i, reader.at, True))
-        i = reader.at
-    return found
-
-
-def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
-    """Read the calls of one JSON value. ``settings``: ``name_is_key`` for ``{"NAME": {arguments}}`` objects."""
-    lead = len(raw) - len(raw.lstrip())
-    if raw[lead : lead + len(_LEADING)] == _LEADING:
-        lead += len(_LEADING)
-    body = raw[lead:]
-    if ending == "cut":
-        calls: list[Written] = []
-        for start, end, whole in _split(body):
-            piece = body[start:end]
-            if whole:
-                calls += _calls(piece, start + lead, context)
-            elif piece.strip(b" \t\r\n{[") or piece.strip():
-                name = scan(piece, context.offer).name
-                calls.append(Written(name, start=start + lead, end=end + lead, complete=False))
-        return calls
-    return _calls(body, lead, context)
+        whole = reader.read(buf, len(buf), False) == DONE
+        end = reader.at if whole else len(buf)
+        found.append((i, end, whole))
+        i = end
 
 
 def _calls(raw: bytes, offset: int, context: Context) -> list[Written]:
-    text = raw.decode("utf-8", "replace")
-    watch = scan(raw, context.offer)
-    tool = context.offer.resolve(watch.name).tool if watch.name else None
-    whole = Written(watch.name, start=offset, end=offset + len(raw))
+    """The calls of a value that has its end."""
+    name = scan(raw, context.offer).name
+    tool = context.offer.resolve(name).tool if name else None
     try:
-        loaded = read(text, tool, context)
+        loaded = read(raw.decode("utf-8", "replace"), tool, context)
     except Unreadable as error:
-        whole.fault = str(error)
-        return [whole]
-    found: list[Written] = []
-    name_is_key = bool(context.settings.get("name_is_key"))
-    for value in _objects(loaded.value):
-        if isinstance(value, dict) and name_is_key and len(value) == 1:
-            ((key, arguments),) = value.items()
-            found.append(Written(key, arguments))
-            settle(found[-1])
-        else:
-            found.append(_call(value, context.offer))
-    if not found:
-        return []
+        return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
+    found = [_call(value, context.offer) for value in _objects(loaded.value)]
     for call in found:
         call.repairs[:0] = loaded.repairs
         call.strategy = loaded.strategy if loaded.repairs else call.strategy
-    _place(found, raw, offset)
+    if found:
+        _place(found, raw, offset)
     return found
 
 
@@ -236,6 +226,22 @@ def read(text: str, tool: Tool | None, context: Context) -> Loaded:
     )
 
 
+def _objects(value: Any) -> list[Any]:
+    """The call objects in a value: an array's items, an envelope's entries, or the value itself."""
+    out: list[Any] = []
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict) and not isinstance(item.get("name"), str):
+            inner = item.get("tool_calls")
+            item = inner if isinstance(inner, list) else item
+        if isinstance(item, list):
+            stack.extend(reversed(item))
+        else:
+            out.append(item)
+    return out
+
+
 def _place(found: list[Written], raw: bytes, offset: int) -> None:
     """Give each call its stretch of the body: up to the next one's start."""
     size, count = len(raw), len(found)
@@ -250,62 +256,40 @@ def _place(found: list[Written], raw: bytes, offset: int) -> None:
         call.start, call.end = start + offset, end + offset
 
 
-def _objects(value: Any) -> list[Any]:
-    """The call objects in a value: an array's items, an envelope's entries, or the value itself."""
-    out: list[Any] = []
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, list):
-            stack.extend(reversed(item))
-        elif (
-            isinstance(item, dict)
-            and isinstance(item.get("tool_calls"), list)
-            and not isinstance(item.get("name"), str)
-        ):
-            stack.extend(reversed(item["tool_calls"]))
-        else:
-            out.append(item)
-    return out
-
-
 def _call(value: Any, offer: Offer) -> Written:
     """One call object, with the aliases that count behind a marker."""
     if not isinstance(value, dict):
         return Written(None, fault="not an object")
     repairs: list[Repair] = []
-    value = _canonical(value, repairs)
-    function = value.get("function")
-    if isinstance(function, dict) and isinstance(function.get("name"), str) and not isinstance(value.get("name"), str):
-        merged = {key: item for key, item in value.items() if key in ("id", "call_id")}
-        value = {**merged, **_canonical(function, repairs)}
-    name_key = next((key for key in NAME_KEYS if isinstance(value.get(key), str) and value[key].strip()), None)
+    record = _flat(value, repairs)
+    name_key = next((key for key in NAME_KEYS if isinstance(record.get(key), str) and record[key].strip()), None)
     if name_key is None:
         return Written(None, fault="no name", repairs=repairs)
-    call = Written(value[name_key], repairs=repairs)
-    identity = value.get("id", value.get("call_id", value.get("tool_call_id")))
+    call = Written(record[name_key], repairs=repairs)
+    identity = next((record[key] for key in _ID_KEYS if key in record), None)
     call.model_id = identity if isinstance(identity, str) else None
-    argument_key = next((key for key in ARGUMENT_KEYS if key in value), None)
+    argument_key = next((key for key in ARGUMENT_KEYS if key in record), None)
     if argument_key is not None:
-        call.arguments = value[argument_key]
+        call.arguments = record[argument_key]
         settle(call)
     else:
-        rest = {key: item for key, item in value.items() if key != name_key and key not in _SIDE_KEYS}
-        tool = offer.resolve(call.name or "").tool
-        if rest and tool is not None and all(key in tool.properties for key in rest):
-            call.arguments = rest
-            call.repairs.append(Repair("flattened", "arguments", "", ", ".join(rest)))
-        elif rest and name_key != "name" and tool is None:
-            call.fault = "no arguments"
-        else:
-            call.arguments = {}
-            call.repairs.append(Repair("no_arguments", "arguments", "", "{}"))
+        _flattened(call, {key: item for key, item in record.items() if key != name_key and key not in _SIDE_KEYS}, offer)
     return call
+
+
+def _flat(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
+    """The call object without the ``function`` level that some write around the name, or around all of it."""
+    record = _canonical(value, repairs)
+    function = record.get("function")
+    if isinstance(function, dict) and isinstance(function.get("name"), str) and not isinstance(record.get("name"), str):
+        beside = {key: item for key, item in record.items() if key != "function"}
+        return {**beside, **_canonical(function, repairs)}
+    return record
 
 
 def _canonical(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
     """Envelope keys in another case are the keys they are."""
-    if "name" in value or not value:
+    if "name" in value:
         return value
     known = {*NAME_KEYS, *ARGUMENT_KEYS}
     out: dict[str, Any] = {}
@@ -316,6 +300,18 @@ def _canonical(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
             key = folded
         out[key] = item
     return out
+
+
+def _flattened(call: Written, rest: dict[str, Any], offer: Offer) -> None:
+    """Take what stands beside the name for the arguments, if the tool declares all of it."""
+    tool = offer.resolve(call.name or "").tool
+    call.arguments = rest
+    if not rest:
+        call.repairs.append(Repair("no_arguments", "arguments", "", "{}"))
+    elif tool is not None and all(tool.key(key) is not None for key in rest):
+        call.repairs.append(Repair("flattened", "arguments", "", ", ".join(rest)[:MAX_REPAIR_TEXT]))
+    else:
+        call.fault = "no arguments, but keys beside the name that the tool does not declare"
 
 
 def settle(call: Written) -> None:
@@ -331,7 +327,7 @@ def settle(call: Written) -> None:
             return
     if value is None or (isinstance(value, str) and not value.strip()):
         call.arguments = {}
-        call.repairs.append(Repair("no_arguments", "arguments", json.dumps(before), "{}"))
+        call.repairs.append(Repair("no_arguments", "arguments", json.dumps(before)[:MAX_REPAIR_TEXT], "{}"))
     elif not isinstance(value, dict):
         call.fault = f"arguments are no object but {type(value).__name__}"
     else:
@@ -341,11 +337,8 @@ def settle(call: Written) -> None:
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """``{"name":…,"arguments":…}``, compact, with the keys that the grammar uses."""
-    if settings.get("name_is_key"):
-        return json.dumps({name: arguments}, ensure_ascii=False)
-    keys = {settings.get("name_key", "name"): name, settings.get("arguments_key", "arguments"): arguments}
-    return json.dumps(keys, ensure_ascii=False)
+    """``{"name": …, "arguments": …}``."""
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 BODY: Final = Body("json_call", CallReader, decode, write)

@@ -10,10 +10,10 @@ from typing import Any, Final
 from ..attributes import read_attributes
 from ..events import Repair
 from ..jsontext import JsonReader
-from ..limits import CLOSER_WAIT, MAX_BLANKS
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
-from ..sentinels import CUT, Sentinels
+from ..sentinels import CUT, Sentinels, sentinels
 from ..tools import Tool
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
@@ -21,21 +21,28 @@ from .base import Body, Context, Ending, Settings, Written
 _TAG_END: Final = re.compile(rb"[ \t\r\n]*+/?>")
 _TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]*+/?\Z")
 _SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
+_NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
+# An element that stands where a parameter should: <NAME>.
+_CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
+_CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
+_TAG: Final = re.compile(rb"</?+[A-Za-z_]")
+_TAG_CUT: Final = re.compile(rb"</?+\Z")
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
-_HEAD, _ITEMS, _KEY, _VALUE, _JSON = range(5)
+_HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
 
 
 class Tags:
     """The literals of one tag syntax, compiled from a grammar file. All are without the end of the tag.
 
     ``after`` are the markers that may follow a value's closer: a sibling, the closer of the call or of what holds it,
-    another opener. ``openers`` begin another call of any syntax.
+    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond.
     """
 
     __slots__ = (
         "after",
         "call_close",
         "call_open",
+        "ends",
         "key_close",
         "key_open",
         "openers",
@@ -58,16 +65,43 @@ class Tags:
     ) -> None:
         self.openers: Final = openers
         self.call_open: Final = call_open
-        self.call_close: Final = call_close
-        self.key_open: Final = key_open
-        self.key_close: Final = key_close
+        self.call_close: Final = _spaced(call_close)
+        self.key_open: Final = _spaced(key_open)
+        self.key_close: Final = _spaced(key_close)
         self.wrapper_close: Final = wrapper_close
-        self.value_marks: Final = value_marks
-        self.after: Final = after
+        inside = (self.key_open, self.key_close, self.call_close)
+        self.value_marks: Final = _joined(value_marks, *inside)
+        self.after: Final = _joined(after, self.key_open, self.call_close)
+        self.ends: Final = _joined(self.call_close, wrapper_close, openers)
         self.special: Final = special
 
     def __deepcopy__(self, memo: object) -> Tags:
         return self
+
+
+def _spaced(tags: Sentinels) -> Sentinels:
+    """The literals, and those of plain tags also with a blank before the name, as some models write them."""
+    loose = [literal for literal in tags.loose if literal.startswith(b"<")]
+    heads = [b"</" if literal.startswith(b"</") else b"<" for literal in loose]
+    more = [head + b" " + literal[len(head) :] for head, literal in zip(heads, loose, strict=True)]
+    return sentinels(tags.exact, tuple(sorted({*tags.loose, *more})))
+
+
+def _joined(*parts: Sentinels) -> Sentinels:
+    """All the literals of these."""
+    exact = {literal for part in parts for literal in part.exact}
+    loose = {literal for part in parts for literal in part.loose}
+    return sentinels(tuple(sorted(exact)), tuple(sorted(loose)))
+
+
+def _attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, str]]:
+    """``read_attributes``, but an equals sign without a name behind it (``<parameter=>``) is a tag without a name."""
+    verdict, j, found = read_attributes(buf, i, end)
+    if verdict == DEAD:
+        nameless = _NAMELESS.match(buf, i, end)
+        if nameless is not None:
+            return DONE, nameless.end(), {}
+    return verdict, j, found
 
 
 class Value:
@@ -89,9 +123,9 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_settings", "_strong",
-        "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence", "name", "run", "tool",
-        "values",
+        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_settings",
+        "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence", "fault",
+        "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -104,6 +138,9 @@ class TagsReader:
         self.tool: Tool | None = None
         self.attributes: dict[str, str] = {}
         self.values: list[Value] = []
+        self.repairs: list[Repair] = []  # of the tags themselves
+        self.torn = False  # the bytes end inside the opener of a parameter
+        self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
         self._settings = settings
         self._around = around
@@ -113,7 +150,8 @@ class TagsReader:
         self._key_at = start
         self._value: Value | None = None
         self._counted = 0  # inner openers of the same tag still without their closer
-        self._closer = -1  # the last closer in the value that could be the real one
+        self._closer = -1  # the last closer in the value that could be the real one, and what is behind it
+        self._behind = -1
         self._strong = -1  # the first end of the call inside the value that looks real, and one that may be
         self._weak = -1
         self._wait = -1  # where the wait for the value's own closer began
@@ -131,6 +169,7 @@ class TagsReader:
         if self._value is not None:
             self._value.start -= by
         self._closer -= by
+        self._behind -= by
         self._strong -= by
         self._weak -= by
         self._wait -= by
@@ -139,7 +178,7 @@ class TagsReader:
 
     @property
     def keep(self) -> int:
-        marks = [mark for mark in (self._closer, self._strong, self._weak) if mark >= 0]
+        marks = [mark for mark in (self._closer, self._strong, self._weak, self._wait) if mark >= 0]
         return min([self.at, *marks, *([self._json.keep] if self._json is not None else [])])
 
     @property
@@ -162,6 +201,10 @@ class TagsReader:
                 verdict = self._key(buf, end)
             elif self._phase == _HEAD:
                 verdict = self._head(buf, end)
+            elif self._phase == _ELEMENT:
+                verdict = self._in_element(buf, end, final)
+            elif self._phase == _JUNK:
+                verdict = self._in_junk(buf, end, final)
             else:
                 verdict = self._in_json(buf, end, final)
             if verdict >= 0:
@@ -174,19 +217,26 @@ class TagsReader:
             self.evidence = not self._settings.get("demanding") and (self.tool is not None or not self._offer.known)
 
     def _head(self, buf: bytearray, end: int) -> int:
-        verdict, i, found = read_attributes(buf, self.at, end)
-        if verdict != DONE:
-            return verdict
+        verdict, i, found = _attributes(buf, self.at, end)
+        if verdict == MORE:
+            return MORE
         self.attributes = found
         name = found.get("name", found.get("tool"))
+        if verdict == DEAD:
+            # The end of the tag may be missing where a tag of the call follows.
+            run = BLANK.match(buf, i, end)
+            k = run.end() if run is not None else i
+            sizes = (self._tags.key_open.at(buf, k, end), self._tags.call_close.at(buf, k, end))
+            if not name or max(sizes) <= 0:
+                return MORE if name and CUT in sizes else DEAD
+            self.repairs.append(Repair("missing_tag", "name", "", ">"))
         self._named(name)
-        if name is None and any(key != "/" for key in found):
-            if not self._settings.get("special"):
-                return DEAD
+        special = self._settings.get("special")
+        if name is None and special and any(key != "/" for key in found):
             self.evidence = True
         self.at = self._first = i
         if "/" in found:
-            if name is None and not self._settings.get("special"):
+            if name is None and not special:
                 return DEAD
             self.evidence = True
             self.closed = True
@@ -197,12 +247,13 @@ class TagsReader:
     def _items(self, buf: bytearray, end: int, final: bool) -> int:
         tags, around = self._tags, self._around
         self.run = None
+        self.torn = False
         while True:
             # Behind an object, surplus brackets are padding as well.
             run = (BLANK if self._json is None else _SURPLUS).match(buf, self.at, end)
             i = run.end() if run is not None else self.at
             if i - self.at > MAX_BLANKS:
-                return self._over(self.at) if self.evidence else DEAD
+                return self._over() if self.evidence else DEAD
             if i == end:
                 return MORE
             if not self.values and self._json is None and buf[i] in b"{[":
@@ -211,23 +262,25 @@ class TagsReader:
                 )
                 self._phase = _JSON
                 return -1
-            size = tags.key_open.at(buf, i, end, final)
+            size = tags.key_open.at(buf, i, end)
             if size > 0:
                 self._key_at = i
                 self.at = i + size
                 self._phase = _KEY
                 return -1
-            closing = tags.call_close.at(buf, i, end, final)
-            stray = tags.key_close.at(buf, i, end, final)
+            closing = tags.call_close.at(buf, i, end)
+            stray = tags.key_close.at(buf, i, end)
             other = around.outer.at(buf, i, end, final) or around.close.at(buf, i, end, final)
             if CUT in (size, closing, stray, other):
+                # A piece of a tag of this call belongs to it, also at the end of the bytes.
+                self.torn = size == CUT and CUT not in (closing, stray)
                 return MORE
             if closing > 0 or stray > 0:
                 tail = _TAG_END.match(buf, i + max(closing, stray), end)
                 if tail is None:
-                    if _TAG_END_CUT.match(buf, i + max(closing, stray), end) is not None and not final:
+                    if _TAG_END_CUT.match(buf, i + max(closing, stray), end) is not None:
                         return MORE
-                    return self._over(i) if self.evidence else DEAD
+                    return self._over() if self.evidence else DEAD
                 if closing > 0:
                     if self.name is None and not self.values and self._json is None:
                         if not self._settings.get("special"):
@@ -238,12 +291,93 @@ class TagsReader:
                     return DONE
                 self.at = tail.end()
                 continue
-            return self._over(i) if self.evidence else DEAD
+            if not self.evidence:
+                return DEAD
+            if other > 0:
+                return self._wrapped(buf, i, end)
+            if self._json is not None or any(value.opener for value in self.values):
+                return self._over()
+            return self._foreign(buf, i, end)
 
-    def _over(self, i: int) -> int:
-        """The call ends without its closer, before the blanks at ``i``."""
-        self.broken = True
+    def _over(self) -> int:
+        """The call ends without its closer, before the blanks that stand here."""
+        self.broken = not self.values
         return DONE
+
+    def _wrapped(self, buf: bytearray, i: int, end: int) -> int:
+        """A marker that is none of this call's. The closer of what holds the call closes its last value as well.
+
+        It then belongs to the call: without it the value would be open.
+        """
+        size = self._tags.wrapper_close.at(buf, i, end)
+        if size > 0 and self.values and self.values[-1].implicit:
+            tail = _TAG_END.match(buf, i + size, end)
+            if tail is None and _TAG_END_CUT.match(buf, i + size, end) is not None:
+                return MORE
+            if tail is not None and self._around.close.at(buf, i, end) == 0:
+                self.at = tail.end()
+        return self._over()
+
+    def _foreign(self, buf: bytearray, i: int, end: int) -> int:
+        """An unknown byte where a parameter or the closer is due. An element may stand for a parameter."""
+        if _CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
+            return MORE
+        child = _CHILD.match(buf, i, end)
+        if child is not None:
+            key = child.group(1).decode("utf-8", "replace")
+            if key in json_call.ARGUMENT_KEYS or (self.tool is not None and self.tool.key(key) is not None):
+                self._value = Value(key, {}, child.end())
+                self._wait = -1
+                self.at = child.end()
+                self._phase = _ELEMENT
+                return -1
+        if _TAG.match(buf, i, end) is None:
+            return self._over()
+        self._wait = i
+        self._phase = _JUNK
+        return -1
+
+    def _in_element(self, buf: bytearray, end: int, final: bool) -> int:
+        """In an element that stands for a parameter: up to its closer, or to the end of the call if it has none."""
+        value = self._value
+        assert value is not None
+        closer = b"</%b>" % value.key.encode()
+        i = buf.find(closer, self.at, end)
+        if self._wait < 0:
+            stop, size = self._tags.ends.find(buf, self.at, end if i < 0 else i)
+            if size > 0:
+                self._wait = stop
+        limit = self._wait + CLOSER_WAIT
+        if i >= 0 and (self._wait < 0 or i <= limit):
+            return self._end_value(i, i + len(closer))
+        if self._wait >= 0 and (final or end - len(closer) > limit):
+            self.repairs.append(Repair("missing_tag", f"arguments.{value.key}", "", "closer"))
+            return self._end_value(self._wait, self._wait, implicit=True)
+        self.at = max(self.at, end - MAX_NAME - 4)
+        return MORE
+
+    def _in_junk(self, buf: bytearray, end: int, final: bool) -> int:
+        """Something that is no parameter stands in the call, which is therefore none: find its end."""
+        tags = self._tags
+        self.fault = "something else than parameters stands in the call"
+        i, size = tags.ends.find(buf, self.at, end)
+        if size > 0:
+            closing = tags.call_close.at(buf, i, end)
+            tail = _TAG_END.match(buf, i + closing, end) if closing > 0 else None
+            if closing > 0 and tail is None and _TAG_END_CUT.match(buf, i + closing, end) is not None:
+                self.at = i
+                return MORE
+            if i <= self._wait + CLOSER_WAIT:
+                self.at = tail.end() if tail is not None else i
+                self.closed = tail is not None
+                return DONE
+        if end > self._wait + CLOSER_WAIT + MAX_NAME:
+            # Its first tag stays with the call, so that reading the call again finds the same fault.
+            tag = buf.find(b">", self._wait, self._wait + MAX_HEADER)
+            self.at = tag + 1 if tag >= 0 else self._wait + len(b"</x")
+            return DONE
+        self.at = i
+        return MORE
 
     def _in_json(self, buf: bytearray, end: int, final: bool) -> int:
         reader = self._json
@@ -256,23 +390,29 @@ class TagsReader:
             return MORE
         self.run = None
         if verdict == DEAD:
-            return DEAD if not self.evidence else self._over(self.at)
+            return DEAD if not self.evidence else self._given_up()
         if reader.broken:
             self._phase = _ITEMS
             return -1
         self._phase = _ITEMS
         return -1
 
+    def _given_up(self) -> int:
+        """The call ends here, inside something that was not whole."""
+        self.broken = True
+        return DONE
+
     def _key(self, buf: bytearray, end: int) -> int:
-        verdict, i, found = read_attributes(buf, self.at, end)
+        verdict, i, found = _attributes(buf, self.at, end)
         if verdict == MORE:
             return MORE
-        if verdict == DEAD:
-            self.at = self._key_at
-            return self._over(self.at) if self.evidence else DEAD
+        if verdict == DEAD and not (self.evidence or self.values):
+            return DEAD
         self.evidence = True
-        key = found.get("name", found.get("key", ""))
-        self._open_value(key, found, i, bytes(buf[self._key_at : self.at]).lower())
+        # A tag that cannot be read opens a parameter all the same, one without a name.
+        key = found.get("name", found.get("key", "")) if verdict == DONE else ""
+        opener = bytes(buf[self._key_at : self.at]).lower()
+        self._open_value(key, found, i, opener.replace(b"< ", b"<"))
         if "/" in found:
             self._end_value(i, i)
         return -1
@@ -280,7 +420,7 @@ class TagsReader:
     def _open_value(self, key: str, attributes: dict[str, str], start: int, opener: bytes) -> None:
         self._value = Value(key, attributes, start, opener)
         self._counted = 0
-        self._closer = self._strong = self._weak = self._wait = -1
+        self._closer = self._behind = self._strong = self._weak = self._wait = -1
         self.at = start
         self._phase = _VALUE
         self.run = plain_run((), self._tags.value_marks)
@@ -292,7 +432,7 @@ class TagsReader:
         value.implicit = implicit
         self.values.append(value)
         self._value = None
-        self._closer = self._strong = self._weak = self._wait = -1
+        self._closer = self._behind = self._strong = self._weak = self._wait = -1
         self.at = resume
         self.run = None
         self._phase = _ITEMS
@@ -340,17 +480,21 @@ class TagsReader:
         if follows is None:
             return MORE, i
         if not follows:
-            self._closer = i
+            self._seen_closer(i, j)
             return None, j
         if self._counted:
             over = self._closes_all(buf, k, end, final)
             if over is None:
                 return MORE, i
             if not over:
-                self._counted -= 1
-                self._closer = i
+                self._seen_closer(i, j)
                 return None, j
         return self._end_value(i, j), j
+
+    def _seen_closer(self, i: int, j: int) -> None:
+        """A closer of the value's kind that did not end it: it may be that of an opener inside."""
+        self._closer, self._behind = i, j
+        self._counted = max(0, self._counted - 1)
 
     def _follows(self, buf: bytearray, j: int, end: int, final: bool) -> tuple[bool | None, int]:
         """Is what follows a closer, after blanks, a tag of the call or the end of the text? None: not known yet."""
@@ -358,9 +502,9 @@ class TagsReader:
         k = run.end() if run is not None else j
         if k == end:
             return (True if final else None), k
-        size = self._tags.after.at(buf, k, end, final)
+        size = self._tags.after.at(buf, k, end)
         if size == CUT:
-            return None, k
+            return (True if final else None), k
         return size > 0, k
 
     def _closes_all(self, buf: bytearray, k: int, end: int, final: bool) -> bool | None:
@@ -439,11 +583,13 @@ class TagsReader:
         """The closer of the call, or of what holds it, inside a value."""
         is_call = self._tags.call_close.at(buf, i, end, True) == size
         j = i + size
-        if is_call:
-            tail = _TAG_END.match(buf, j, end)
-            if tail is None:
-                growing = _TAG_END_CUT.match(buf, j, end) is not None and not final
-                return (MORE if growing else None), (i if growing else j)
+        tail = _TAG_END.match(buf, j, end)
+        if tail is None:
+            if _TAG_END_CUT.match(buf, j, end) is not None and not final:
+                return MORE, i
+            if is_call:
+                return None, j
+        else:
             j = tail.end()
         follows, k = self._follows(buf, j, end, final)
         if follows is None:
@@ -451,7 +597,7 @@ class TagsReader:
         if self._wait < 0:
             self._wait = i
         if follows and self._strong < 0:
-            again = self._reopens(buf, k, end, final)
+            again = self._reopens(buf, k, end, final) if is_call else self._goes_on(buf, i, k, end, final)
             if again is None:
                 return MORE, i
             self._strong = i
@@ -479,6 +625,19 @@ class TagsReader:
         opens = self._tags.openers.at(buf, j, end, final)
         return None if opens == CUT else opens > 0
 
+    def _goes_on(self, buf: bytearray, i: int, k: int, end: int, final: bool) -> bool | None:
+        """At ``k``, behind the closer at ``i`` of what holds the call, another opener, while the value holds none.
+
+        Then both closers of the call are missing, and the next call must not be read as the rest of the value. None:
+        not known.
+        """
+        value = self._value
+        assert value is not None
+        opens = self._tags.openers.at(buf, k, end, final)
+        if opens == CUT:
+            return None
+        return opens > 0 and self._tags.openers.find(buf, value.start, i)[1] <= 0
+
     def _settle(self, buf: bytearray) -> int:
         """The value's own closer did not come: take the best end that was seen."""
         value = self._value
@@ -493,6 +652,19 @@ class TagsReader:
         if self._strong < 0 and self._tags.special.at(buf, i, len(buf), True) > 0:
             value.cut = True
         return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True)
+
+    @property
+    def over(self) -> int:
+        """Where the call ended if the stream ended in an ordinary way: behind the last closer of an open value.
+
+        -1 if it is open in any case, or if all of it belongs to the call.
+        """
+        return self._behind if self._phase == _VALUE else -1
+
+    @property
+    def settled(self) -> bool:
+        """True if the bytes so far would be whole if nothing followed."""
+        return self.over >= 0 or (self._phase == _ITEMS and not self.torn)
 
     def _cut(self, buf: bytearray) -> int:
         """The bytes end inside the value."""
@@ -511,11 +683,16 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     buf = bytearray(raw)
     reader = TagsReader(0, settings["around"], context.offer, settings)
     verdict = reader.read(buf, len(buf), True)
-    open_value = reader._value is not None
-    call = Written(reader.name, end=len(raw), model_id=reader.attributes.get("id"))
-    call.complete = not open_value and not any(value.cut for value in reader.values)
-    if reader._phase == _HEAD and verdict != DONE:
+    if ending != "cut" and reader.over >= 0:
+        # Nothing cut the stream, so the last closer of the value was the real one.
+        reader._end_value(reader._closer, reader.over)
+    call = Written(reader.name, end=len(raw), model_id=reader.attributes.get("id"), repairs=reader.repairs)
+    call.complete = reader._phase in (_ITEMS, _JSON, _JUNK) and not any(value.cut for value in reader.values)
+    if reader.torn and not reader.closed:
         call.complete = False
+    if reader._phase == _HEAD and verdict == DONE:
+        call.complete = True
+    if reader._phase == _HEAD and verdict != DONE:
         return [call]
     if reader._json is not None and not reader.values:
         return _from_json(reader, raw, call, ending, context)
@@ -529,12 +706,13 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         texts[value.key] = typed(value, raw, settings)
         if value.implicit:
             call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+    call.fault = call.fault or reader.fault
     if not reader.name:
         call.fault = "no name"
     if not reader.closed and not reader.values and call.complete and ending != "closed":
         call.fault = call.fault or "nothing of a call follows the name"
     call.texts = texts
-    _whole(call, reader.tool)
+    _whole(call, reader)
     return [call]
 
 
@@ -580,21 +758,26 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
     return text, ""
 
 
-def _whole(call: Written, tool: Tool | None) -> None:
+def _whole(call: Written, reader: TagsReader) -> None:
     """A single parameter named like an envelope key that holds an object is the arguments."""
     if call.texts is None or len(call.texts) != 1:
         return
     ((key, (text, _)),) = call.texts.items()
-    if key not in ("arguments", "input") or (tool is not None and key in tool.properties):
+    element = not reader.values[-1].opener
+    if key not in (json_call.ARGUMENT_KEYS if element else ("arguments", "input")):
+        return
+    if reader.tool is not None and (reader.tool.key(key) if element else key in reader.tool.properties):
         return
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return
+        value = None
     if isinstance(value, dict):
         call.texts = None
         call.arguments = value
         call.repairs.append(Repair("unwrapped", "arguments", key, ""))
+    elif element:
+        call.fault = call.fault or f"{key} is no object"
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:

@@ -14,7 +14,7 @@ class Candidates(Settling):
         """Start reading a candidate at its opener; the text before it is told."""
         self._before(candidate.start)
         self._at = self._i = candidate.start
-        if self._span and candidate.start == self._span_at and candidate.what in ("block", "tags"):
+        if self._span and candidate.start == self._span_at and candidate.what in ("block", "tags", "header"):
             candidate.quoted = self._span
         self._candidate = candidate
         self._mode = CANDIDATE
@@ -29,7 +29,7 @@ class Candidates(Settling):
         verdict = candidate.verdict
         if verdict == MORE:
             verdict = reader.read(buf, end, False)
-            if verdict == MORE and final and (reader.evidence or candidate.what == "line"):
+            if verdict == MORE and final and (reader.evidence or candidate.what in ("line", "header")):
                 # Without evidence nothing that the end of the stream decides can make it a call.
                 verdict = reader.read(buf, end, True)
             candidate.verdict = verdict
@@ -59,7 +59,8 @@ class Candidates(Settling):
 
     def _too_large(self, candidate: Candidate) -> bool:
         reader = candidate.reader
-        if candidate.what in ("line", "header") or not reader.evidence:
+        markerless = candidate.what == "line" or getattr(getattr(reader, "envelope", None), "demand", False)
+        if markerless or candidate.what == "header" or not reader.evidence:
             self._muted = max(self._muted, reader.at)
             return self._refute(candidate)
         stop = candidate.start + self._max_bytes

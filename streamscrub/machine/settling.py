@@ -36,11 +36,13 @@ class Settling(Release):
         if verdict != DONE:
             recipient = reader.recipient(self._buf, end)
             if recipient:
-                name = self._offer.resolve(recipient).name
+                whole = not self._buf.endswith(recipient.encode())
+                name = self._offer.resolve(recipient).name if whole else None
                 self._reject(candidate, "truncated", name, end, "the stream ended in the header")
-            else:
+                return False
+            if not reader.ended(self._buf, end):
                 self._markup("delimiter", start, end)
-            return False
+                return False
         header = reader.header
         assert header is not None
         if header.kind == "call":
@@ -89,16 +91,14 @@ class Settling(Release):
         assert isinstance(reader, LineReader)
         buf, offer = self._buf, self._offer
         if verdict == MORE:
-            if not (isinstance(reader, ElementReader) and reader.closed_children and not self._cut_off):
-                if reader.evidence and (self._cut_off or isinstance(reader, ElementReader)):
-                    self._reject(candidate, "truncated", reader.name, len(buf), "the stream ended inside the call")
-                    return False
-                self._muted = len(buf)
-                return self._refute(candidate)
-            reader.at = len(buf)
+            if reader.evidence and self._cut_off:
+                self._reject(candidate, "truncated", reader.name, len(buf), "the stream ended inside the call")
+                return False
+            self._muted = len(buf)
+            return self._refute(candidate)
         cut = final and self._cut_off and not reader.met
         calls = reader.calls(buf) if verdict != DEAD else []
-        unclosed = verdict == MORE or (final and isinstance(reader, FenceReader) and not reader.closed)
+        unclosed = final and isinstance(reader, FenceReader) and not reader.closed
         counts = declared(calls, offer) if offer.known else bool(calls) and self._is_plain_object(candidate)
         if counts:
             if cut or (unclosed and self._cut_off):
@@ -162,6 +162,7 @@ class Settling(Release):
             not reader.closed and final and self._cut_off and ((closes and not reader.implicit) or bool(candidate.name))
         )
         by_id = any("{id}" in template for template in envelope.headers) and any(part.model_id for part in reader.parts)
+        self._frame_over = self._frame_over or bool(candidate.name)
         return self._settle_block(candidate, calls, stop, cut=cut, unclosed=closes and not reader.closed, by_id=by_id)
 
     def _block_calls(self, candidate: Candidate, reader: BlockReader, parts: list[Part], stop: int) -> Calls:
@@ -195,6 +196,10 @@ class Settling(Release):
         self, candidate: Candidate, calls: Calls, stop: int, *, cut: bool, unclosed: bool, by_id: bool
     ) -> bool:
         """Tell the calls of a block. ``cut``: its last call lacks its end and does not run."""
+        if not calls and candidate.name:
+            name = self._offer.resolve(candidate.name).name
+            self._reject(candidate, "truncated", name, stop, "the stream ended before the arguments")
+            return True
         if not calls:
             self._markup("empty", candidate.start, stop)
             return True

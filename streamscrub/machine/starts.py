@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ..frames import HeaderReader
 from ..grammar import Kind
 from ..limits import MAX_NAME
 from ..lines import ActionReader, BareReader, GlmForm, NamedReader
@@ -13,6 +14,7 @@ from ..sentinels import CUT
 from .code import Code
 from .state import RESULT, Candidate
 
+_RECIPIENT: Final = re.compile(rb"to=[^\s<{]{1,%d}+[ \t]*+" % MAX_NAME)
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 
 
@@ -46,8 +48,11 @@ class LineStarts(Code):
             self._fresh_line = False
             return DEAD
         self._fresh_line = False
-        if self._base + i == 0 and not self._shown and self._tables.frames and self._line == b"":
-            pass
+        if byte == 0x74 and not (self._shown or self._number or self._marked) and self._tables.frames:
+            verdict = self._recipient(i, end, final)
+            if verdict != DEAD:
+                self._fresh_line = verdict == MORE
+                return verdict
         if self._section or self._frame_kind or (self._bare_fence is not None and self._bare_kept):
             return DEAD
         verdict = self._line_form(i, end, final)
@@ -70,6 +75,21 @@ class LineStarts(Code):
         self._stop = NOTHING
         self._mode = RESULT
         return DONE
+
+    def _recipient(self, i: int, end: int, final: bool) -> int:
+        """At the start of a response ``to=NAME`` before a token of a frame is the header that the prompt began."""
+        buf = self._buf
+        word = _RECIPIENT.match(buf, i, end)
+        if word is None or (word.end() == end and not final):
+            return MORE if word is not None or (b"to=".startswith(buf[i:end]) and not final) else DEAD
+        for frame in self._tables.frames:
+            size = frame.marks.at(buf, word.end(), end)
+            if size == CUT and not final:
+                return MORE
+            if size > 0:
+                header = HeaderReader(i, frame, b"")
+                return self._begin(Candidate(i, header, "header", word.end() - i, None, True))
+        return DEAD
 
     def _role_word(self, i: int, end: int, final: bool) -> int:
         """Between two messages a bare role word is the start of a header, if a header token follows it."""
