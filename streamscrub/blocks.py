@@ -35,7 +35,7 @@ class Use:
 
     body: Body
     grammar: str
-    settings: Settings
+    settings: Settings = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +111,7 @@ class BlockReader:
     _phase: int = _HEAD
     _from: int = 0  # where the present piece began
     _alive: list[_Try] = field(default_factory=list)
+    _first: Reader | None = None  # of the first body, once that is complete
     _part: Part | None = None
     _pieces: list[tuple[bytes, bytes]] = field(default_factory=list)  # header: (text, separator after it)
     _fenced: bool = False
@@ -130,6 +131,8 @@ class BlockReader:
             part.end -= by
         for one in self._alive:
             one.reader.shift(by)
+        if self._first is not None:
+            self._first.shift(by)
         if self._part is not None:
             self._part.start -= by
 
@@ -140,20 +143,19 @@ class BlockReader:
     @property
     def name(self) -> str | None:
         """The first name, once it is whole."""
-        if self.parts:
-            return None
-        if self._part is not None and self._part.name is not None:
-            return self._part.name
-        for one in self._alive[:1]:
-            return getattr(one.reader, "name", None)
-        return None
+        headed = self.parts[0].name if self.parts else self._part.name if self._part is not None else None
+        return headed or getattr(self.leading, "name", None)
 
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the arguments of the first call stand: (start, end so far), or (-1, -1)."""
-        for one in self._alive[:1]:
-            return getattr(one.reader, "arguments", (-1, -1))
-        return (-1, -1)
+        found: tuple[int, int] = getattr(self.leading, "arguments", (-1, -1))
+        return found
+
+    @property
+    def leading(self) -> Reader | None:
+        """The reader of the first body: the one that has read it, or else the first that still may."""
+        return self._first or (self._alive[0].reader if self._alive else None)
 
     @property
     def grammar(self) -> str:
@@ -178,6 +180,11 @@ class BlockReader:
                 verdict = self._header(buf, end, final)
             if verdict >= 0:
                 return verdict
+
+    @property
+    def named_only(self) -> bool:
+        """True if only words were read that may be a header, and another marker instead of a body."""
+        return self.implicit and len(self.parts) == 1 and self.parts[0].ending == "cut" and len(self._pieces) < 2
 
     @property
     def inner(self) -> Reader | None:
@@ -410,6 +417,7 @@ class BlockReader:
             if size == CUT:
                 return MORE
             part.ending = "closed" if size > 0 else "cut"
+        self._first = self._first or reader
         self._whole(part)
         self._alive, self._part, self.run = [], None, None
         self._phase = _TAIL

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from ..events import Repair
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
+from ..reading import DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
+from ..tools import Tool
 from .base import Body, Context, Ending, Settings, Written
 from .tags import Value, typed
 
-_WORD: Final = re.compile(rb"[^\s<>{}\[\]()\"'`|/]{0,%d}+" % MAX_NAME)
+_WORD: Final = re.compile(rb"[^\s<>{}\[\]()\"'`|/\\]{0,%d}+" % MAX_NAME)
+# Blanks between tags. Some models write a newline as the two characters of its escape.
+_GAP: Final = re.compile(rb"(?:[ \t\r\n]|\\n)*+")
+_GAP_CUT: Final = re.compile(rb"\\\Z")
 _NAME, _KEY, _AFTER_KEY, _VALUE, _ITEMS = range(5)
 
 
@@ -22,8 +27,8 @@ class Pairs:
     """The literals of one key/value syntax, compiled from a grammar file."""
 
     __slots__ = (
-        "after", "key_close", "key_open", "marks", "separator", "special", "type_close", "type_open", "value_close",
-        "value_open",
+        "after", "key_close", "key_end", "key_open", "marks", "separator", "special", "type_close", "type_open",
+        "value_close", "value_open",
     )  # fmt: skip
 
     def __init__(self, literals: dict[str, tuple[bytes, ...]], close: Sentinels, special: Sentinels) -> None:
@@ -36,6 +41,9 @@ class Pairs:
         self.type_close: Final = sentinels(literals.get("type_close", ()))
         self.special: Final = special
         self.after: Final = sentinels((*literals["key_open"], *special.exact), (*close.exact, *close.loose))
+        self.key_end: Final = sentinels(
+            (*literals["key_close"], *literals["value_open"], *literals["value_close"], *literals.get("type_open", ()))
+        )
         self.marks: Final = sentinels(
             (
                 *literals["key_open"],
@@ -50,12 +58,27 @@ class Pairs:
         return self
 
 
+@lru_cache(maxsize=64)
+def _openers(outer: Sentinels) -> Sentinels:
+    """The markers that are no closers: after a value's closer they show that the call is over."""
+    exact = tuple(literal for literal in outer.exact if not literal.startswith(b"</"))
+    loose = tuple(literal for literal in outer.loose if not literal.startswith(b"</"))
+    return sentinels(exact, loose)
+
+
+def _gap(buf: bytearray, i: int, end: int, final: bool) -> tuple[int, bool]:
+    """The end of the blanks at ``i``, and whether it may still move: the bytes end there, or in half an escape."""
+    run = _GAP.match(buf, i, end)
+    k = run.end() if run is not None else i
+    return k, k == end or (not final and _GAP_CUT.match(buf, k, end) is not None)
+
+
 class PairsReader:
     """Reads a name and its pairs. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_first", "_key", "_offer", "_pairs", "_phase", "_strong", "_type", "_value", "_wait", "at",
-        "broken", "damage", "evidence", "name", "run", "values",
+        "_around", "_behind", "_bare", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_strong",
+        "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -73,8 +96,15 @@ class PairsReader:
         self._key = ""
         self._type = ""
         self._value: Value | None = None
+        self.tool: Tool | None = None
+        self.escaped = False  # an escaped newline stood between two tags
+        self.torn = False  # the bytes end inside the opener of a key
+        self._openers = _openers(around.outer)
+        self._bare = False  # the value has no opener of its own
         self._strong = -1
         self._wait = -1
+        self._closer = -1  # the last closer in the value that was taken for data, and what is behind it
+        self._behind = -1
 
     def shift(self, by: int) -> None:
         self.at -= by
@@ -84,10 +114,12 @@ class PairsReader:
             value.end -= by
         self._strong -= by
         self._wait -= by
+        self._closer -= by
+        self._behind -= by
 
     @property
     def keep(self) -> int:
-        return self._strong if self._strong >= 0 else self.at
+        return min([self.at, *[mark for mark in (self._strong, self._wait, self._closer) if mark >= 0]])
 
     @property
     def arguments(self) -> tuple[int, int]:
@@ -97,12 +129,20 @@ class PairsReader:
     @property
     def settled(self) -> bool:
         """True if the bytes so far would be whole if nothing followed."""
-        return self._phase == _ITEMS
+        return (self._phase == _ITEMS and not self.torn) or self.over >= 0
 
     @property
     def open(self) -> bool:
         """True if the bytes end inside a key or value."""
-        return self._phase in (_KEY, _AFTER_KEY, _VALUE)
+        return self.torn or self._phase in (_KEY, _AFTER_KEY, _VALUE)
+
+    @property
+    def over(self) -> int:
+        """Where the call ended if the stream ended in an ordinary way: behind the last closer of an open value.
+
+        -1 if it is open in any case, or if all of it belongs to the call.
+        """
+        return self._behind if self._phase == _VALUE else -1
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         while True:
@@ -126,27 +166,24 @@ class PairsReader:
         if i == end:
             return MORE
         if i == self.at:
-            return DEAD
+            return self._nameless(buf, i, end)
         name = bytes(buf[self.at : i]).decode("utf-8", "replace")
-        run = BLANK.match(buf, i, end)
-        j = run.end() if run is not None else i
-        if j == end:
+        j, moving = self._skip(buf, i, end, final)
+        if moving:
             return MORE if j - i <= MAX_BLANKS else DEAD
-        close = self._around.close.at(buf, j, end, final)
         if CUT in (
-            close,
-            pairs.key_open.at(buf, j, end, final),
-            pairs.key_close.at(buf, j, end, final),
-            pairs.separator.at(buf, j, end, final),
-            pairs.value_close.at(buf, j, end, final),
+            self._around.close.at(buf, j, end, final),
+            pairs.key_open.at(buf, j, end),
+            pairs.key_close.at(buf, j, end),
+            pairs.separator.at(buf, j, end),
+            pairs.value_close.at(buf, j, end),
         ):
             return MORE
         offered = self._offer.resolve(name).tool is not None or not self._offer.known
-        if close > 0:
+        if self._around.close.at(buf, j, end, final) > 0:
             if not offered:
                 return DEAD
-            self.name = name
-            self.evidence = True
+            self._named(name)
             self.at = j
             return DONE
         for markers in (pairs.key_open, pairs.separator, pairs.value_close):
@@ -154,29 +191,54 @@ class PairsReader:
             if size > 0:
                 if markers is pairs.value_close and not offered:
                     return DEAD
-                self.name = name
-                self.evidence = True
+                self._named(name)
                 self.at = j if markers is pairs.key_open else j + size
                 self._phase = _ITEMS
                 return -1
         glued = pairs.key_close.at(buf, j, end, final)
         if glued > 0 and j == i:
             split = self._unglue(name)
-            if split is None:
+            if split is not None:
+                return self._damaged_key(*split, j + glued)
+            if not offered:
                 return DEAD
-            return self._damaged_key(*split, j + glued)
-        if j > i and buf[j - 1] in b" \t\r\n":
+            self._named(name)
+            self.damage.append("key_open")
+            self.at = j + glued
+            self._phase = _ITEMS
+            return -1
+        if j > i:
             # NAME key CLOSER: the opener of the first key is missing.
             key = _WORD.match(buf, j, end)
             k = key.end() if key is not None else j
             if k == end:
                 return MORE
-            size = pairs.key_close.at(buf, k, end, final)
+            size = pairs.key_close.at(buf, k, end)
             if size == CUT:
                 return MORE
             if k > j and size > 0:
                 return self._damaged_key(name, bytes(buf[j:k]).decode("utf-8", "replace"), k + size)
         return DEAD
+
+    def _skip(self, buf: bytearray, i: int, end: int, final: bool) -> tuple[int, bool]:
+        """``_gap`` between two tags of this call."""
+        k, moving = _gap(buf, i, end, final)
+        self.escaped = self.escaped or b"\\" in buf[i:k]
+        return k, moving
+
+    def _nameless(self, buf: bytearray, i: int, end: int) -> int:
+        """A key where the name should stand is a call too, one that cannot run."""
+        size = self._pairs.key_open.at(buf, i, end)
+        if size <= 0:
+            return MORE if size == CUT else DEAD
+        self.evidence = True
+        self._phase = _ITEMS
+        return -1
+
+    def _named(self, name: str) -> None:
+        self.name = name
+        self.tool = self._offer.resolve(name).tool
+        self.evidence = True
 
     def _unglue(self, word: str) -> tuple[str, str] | None:
         """``shell_execcmd``: an offered name and one of its keys without anything between them."""
@@ -188,9 +250,8 @@ class PairsReader:
         return found[0] if len(found) == 1 else None
 
     def _damaged_key(self, name: str, key: str, resume: int) -> int:
-        self.name = name
+        self._named(name)
         self._key = key
-        self.evidence = True
         self.damage.append("key_open")
         self.at = resume
         self._phase = _AFTER_KEY
@@ -199,15 +260,16 @@ class PairsReader:
     def _items(self, buf: bytearray, end: int, final: bool) -> int:
         """Between two pairs."""
         pairs = self._pairs
-        run = BLANK.match(buf, self.at, end)
-        i = run.end() if run is not None else self.at
+        self.torn = False
+        i, moving = self._skip(buf, self.at, end, final)
         if i - self.at > MAX_BLANKS:
             return self._over()
-        if i == end:
+        if moving:
             return MORE
         for markers in (pairs.key_open, self._around.close, pairs.value_close, pairs.key_close, pairs.separator):
-            size = markers.at(buf, i, end, final)
+            size = markers.at(buf, i, end)
             if size == CUT:
+                self.torn = final and not self._may_close(buf, i, end)
                 return MORE
             if size <= 0:
                 continue
@@ -220,28 +282,43 @@ class PairsReader:
             return -1  # a stray closer of a pair is markup and changes nothing
         return self._over()
 
+    def _may_close(self, buf: bytearray, i: int, end: int) -> bool:
+        """May the piece of a marker at ``i`` become a closer?"""
+        pairs = self._pairs
+        return CUT in [one.at(buf, i, end) for one in (self._around.close, pairs.value_close, pairs.key_close)]
+
     def _over(self) -> int:
-        self.broken = True
+        """The call ends without its closer. After whole pairs it is complete all the same."""
+        self.broken = self._phase != _ITEMS or not self.values
         return DONE
 
     def _in_key(self, buf: bytearray, end: int) -> int:
         pairs = self._pairs
-        i, size = pairs.key_close.find(buf, self.at, min(end, self.at + MAX_NAME + 32))
+        again = pairs.key_open.at(buf, self.at, end)
+        if again == CUT:
+            return MORE
+        if again > 0:
+            self.at += again  # a doubled opener is one
+            return -1
+        i, size = pairs.key_end.find(buf, self.at, min(end, self.at + MAX_NAME + 32))
         if size <= 0:
             return MORE if end - self.at <= MAX_NAME + 16 else self._over()
         self._key = bytes(buf[self.at : i]).decode("utf-8", "replace").strip()
-        self.at = i + size
+        closes = pairs.key_close.at(buf, i, end) == size
+        if not closes:
+            self.damage.append("key_close")
+        # The closer of a value does for that of a key; the opener of a value shows that it is missing.
+        self.at = i + size if closes or pairs.value_close.at(buf, i, end) == size else i
         self._phase = _AFTER_KEY
         return -1
 
     def _after_key(self, buf: bytearray, end: int, final: bool) -> int:
         pairs = self._pairs
-        run = BLANK.match(buf, self.at, end)
-        i = run.end() if run is not None else self.at
-        if i == end and end - self.at <= MAX_BLANKS:
+        i, moving = self._skip(buf, self.at, end, final)
+        if moving and end - self.at <= MAX_BLANKS:
             return MORE
         for markers in (pairs.value_open, pairs.type_open, pairs.key_open):
-            size = markers.at(buf, i, end, final)
+            size = markers.at(buf, i, end)
             if size == CUT:
                 return MORE
             if size <= 0:
@@ -260,15 +337,15 @@ class PairsReader:
                 self._phase = _KEY
             return -1
         self.damage.append("value_open")
-        newline = BLANK.match(buf, self.at, end)
-        skip = newline.end() if newline is not None and b"\n" in newline.group() else self.at
-        self._open_value(skip)
+        self._open_value(i if b"\n" in buf[self.at : i] or b"\\" in buf[self.at : i] else self.at)
+        self._bare = True
         return -1
 
     def _open_value(self, start: int) -> None:
         self._value = Value(self._key, {"type": self._type} if self._type else {}, start)
         self._type = ""
-        self._strong = self._wait = -1
+        self._strong = self._wait = self._closer = self._behind = -1
+        self._bare = False
         self.at = start
         self._phase = _VALUE
         self.run = plain_run((), self._pairs.marks)
@@ -280,6 +357,7 @@ class PairsReader:
         value.implicit = implicit
         self.values.append(value)
         self._value = None
+        self._strong = self._wait = self._closer = self._behind = -1
         self.at = resume
         self.run = None
         self._phase = _ITEMS
@@ -307,11 +385,12 @@ class PairsReader:
                 continue
             self.at = i
             if pairs.value_close.at(buf, i, end, True) == size:
-                follows = self._follows(buf, i + size, end, final, pairs.after)
+                follows = self._follows(buf, i + size, end, final, pairs.after, self._openers)
                 if follows is None:
                     return MORE
                 if follows:
                     return self._end_value(i, i + size)
+                self._closer, self._behind = i, i + size
             elif pairs.key_close.at(buf, i, end, True) == size:
                 # The wrong closer, where only the value's own could stand.
                 follows = self._follows(buf, i + size, end, final, pairs.after)
@@ -341,23 +420,37 @@ class PairsReader:
             i += size
 
     @staticmethod
-    def _follows(buf: bytearray, j: int, end: int, final: bool, markers: Sentinels) -> bool | None:
-        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
-        k = run.end() if run is not None else j
-        if k == end:
+    def _follows(buf: bytearray, j: int, end: int, final: bool, *markers: Sentinels) -> bool | None:
+        """Does one of these follow at ``j``, after blanks, or the end of the text? None: not known yet."""
+        k, moving = _gap(buf, j, min(end, j + MAX_BLANKS + 1), final)
+        if moving and k >= end - 1:
             return True if final else None
-        size = markers.at(buf, k, end, final)
-        return None if size == CUT else size > 0
+        sizes = [one.at(buf, k, end) for one in markers]
+        if any(size > 0 for size in sizes):
+            return True
+        return (True if final else None) if CUT in sizes else False
 
     def _is_pair(self, buf: bytearray, j: int, end: int, final: bool) -> bool | None:
-        """A key, its closer and the opener of a value at ``j``: a whole pair begins here, so the value before it has no closer."""
+        """Does a key that may be the next one begin at ``j``? Then the value before it has no closer. None: not known.
+
+        It is followed by its closer and the opener of a value; by its closer alone if the value before had no opener
+        either. Of a known tool it is a declared key that was not read yet.
+        """
         pairs = self._pairs
         i, size = pairs.key_close.find(buf, j, min(end, j + MAX_NAME + 32), final)
         if size <= 0:
             return None if not final and end - j <= MAX_NAME + 16 else False
-        run = BLANK.match(buf, i + size, end)
-        k = run.end() if run is not None else i + size
-        if k == end:
+        key = bytes(buf[j:i]).decode("utf-8", "replace").strip()
+        if self.tool is not None:
+            meant = self.tool.key(key)
+            if meant is None or meant in {
+                self.tool.key(read) for read in (self._key, *(one.key for one in self.values))
+            }:
+                return False
+        if self._bare:
+            return True
+        k, moving = _gap(buf, i + size, end, final)
+        if moving:
             return None if not final else False
         size = pairs.value_open.at(buf, k, end, final)
         return None if size == CUT else size > 0
@@ -380,17 +473,31 @@ class PairsReader:
         return MORE
 
 
+def _read(raw: bytes, ending: Ending, context: Context) -> PairsReader:
+    """Read the body again as it was read on the wire."""
+    around, start = context.settings["around"], len(raw) - len(raw.lstrip())
+    # The closer is put back so that the last value sees what followed it on the wire.
+    closer = around.close.literals[0] if ending != "cut" else b""
+    reader = PairsReader(start, around, context.offer, context.settings)
+    reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
+    if ending != "cut" and reader.values and reader.values[-1].implicit:
+        alone = PairsReader(start, around, context.offer, context.settings)
+        alone.read(bytearray(raw), len(raw), True)
+        value = alone._value
+        if value is not None and alone.over >= 0:
+            # The value holds a closer and none that is followed by a tag: the last one is the real one.
+            value.cut = False
+            alone._end_value(alone._closer, len(raw), implicit=True)
+            return alone
+    return reader
+
+
 def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     """Read one name with its pairs."""
     settings = context.settings
-    # The closer is put back so that the last value sees what followed it on the wire.
-    closer = settings["around"].close.literals[0] if ending != "cut" else b""
-    buf = bytearray(raw + closer)
-    reader = PairsReader(len(raw) - len(raw.lstrip()), settings["around"], context.offer, settings)
-    verdict = reader.read(buf, len(buf), True)
+    reader = _read(raw, ending, context)
     call = Written(reader.name, end=len(raw))
-    call.complete = (verdict == DONE and ending != "cut") or (verdict != DONE and not reader.open and ending != "cut")
-    call.complete = call.complete and not reader.open and not any(value.cut for value in reader.values)
+    call.complete = ending != "cut" and not reader.open and not any(value.cut for value in reader.values)
     texts: dict[str, tuple[str, str]] = {}
     for value in reader.values:
         texts.pop(value.key, None)
@@ -399,6 +506,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
             call.fault = "a key without a name"
         if value.implicit:
             call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+    if reader.escaped:
+        call.repairs.append(Repair("stray_escape", "arguments", "\\\\n", ""))
     for what in reader.damage:
         call.repairs.append(Repair("missing_tag", "arguments", "", what))
     if reader.name is None:

@@ -326,6 +326,7 @@ class TagsReader:
         if child is not None:
             key = child.group(1).decode("utf-8", "replace")
             if key in json_call.ARGUMENT_KEYS or (self.tool is not None and self.tool.key(key) is not None):
+                self.repairs.append(Repair("missing_tag", f"arguments.{key}", key, "parameter"))
                 self._value = Value(key, {}, child.end())
                 self._wait = -1
                 self.at = child.end()
@@ -683,8 +684,10 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     buf = bytearray(raw)
     reader = TagsReader(0, settings["around"], context.offer, settings)
     verdict = reader.read(buf, len(buf), True)
-    if ending != "cut" and reader.over >= 0:
+    last = reader._value
+    if ending != "cut" and last is not None and reader.over >= 0:
         # Nothing cut the stream, so the last closer of the value was the real one.
+        last.cut = False
         reader._end_value(reader._closer, reader.over)
     call = Written(reader.name, end=len(raw), model_id=reader.attributes.get("id"), repairs=reader.repairs)
     call.complete = reader._phase in (_ITEMS, _JSON, _JUNK) and not any(value.cut for value in reader.values)

@@ -238,6 +238,8 @@ class ReasoningMode(TextMode):
             )
         verdict = reader.read(buf, end, False)
         # Once a name was shown it stays shown, whatever becomes of the call.
+        if isinstance(reader, BlockReader) and reader.named_only:
+            return DEAD
         if verdict == NEST or reader.evidence or (isinstance(reader, TagsReader) and reader.name):
             return DONE
         if verdict == DEAD:

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..blocks import NEST, BlockReader, Envelope, Part, Use
 from ..bodies.base import Ending, Written
-from ..bodies.json_call import scan
+from ..bodies.json_call import CallReader, scan
 from ..bodies.tags import TagsReader
 from ..events import Repair
 from ..frames import Header, HeaderReader
@@ -140,11 +140,9 @@ class Settling(Release):
         if verdict == MORE and not reader.evidence:
             return self._unproven(candidate)
         buf, envelope = self._buf, reader.envelope
-        if envelope.demand:
-            names = [scan(bytes(buf[part.start : part.end]), self._offer).name for part in reader.parts]
-            if verdict == MORE or not all(name is not None and self._offer.plain(name) for name in names):
-                self._muted = max(self._muted, reader.at)
-                return self._refute(candidate)
+        if envelope.demand and not self._demanded(reader, verdict):
+            self._muted = max(self._muted, reader.at)
+            return self._refute(candidate)
         stop = reader.at if verdict == DONE else len(buf)
         parts = list(reader.parts)
         if verdict == MORE:
@@ -164,6 +162,14 @@ class Settling(Release):
         by_id = any("{id}" in template for template in envelope.headers) and any(part.model_id for part in reader.parts)
         self._frame_over = self._frame_over or bool(candidate.name)
         return self._settle_block(candidate, calls, stop, cut=cut, unclosed=closes and not reader.closed, by_id=by_id)
+
+    def _demanded(self, reader: BlockReader, verdict: int) -> bool:
+        """Were offered names read where the form alone proves nothing? A cut one needs a declared key as well."""
+        if verdict == MORE:
+            leading = reader.leading
+            return self._cut_off and isinstance(leading, CallReader) and leading.watch.declared
+        names = [scan(bytes(self._buf[part.start : part.end]), self._offer).name for part in reader.parts]
+        return all(name is not None and self._offer.plain(name) is not None for name in names)
 
     def _block_calls(self, candidate: Candidate, reader: BlockReader, parts: list[Part], stop: int) -> Calls:
         base = candidate.start
@@ -259,7 +265,8 @@ class Settling(Release):
             return False
         whole = rest.startswith(b">") or opener.endswith((b">", b":", b"["))
         alone = whole and not begun and self._line is not None and not self._line.strip()
-        if candidate.special or self._cut_off or alone:
-            self._markup("cut_marker" if self._cut_off else "empty", start, end)
+        directly = not rest and not whole and self._after_markup and self._after_call
+        if candidate.special or self._cut_off or alone or directly:
+            self._markup("cut_marker" if self._cut_off or directly else "empty", start, end)
             return False
         return self._refute(candidate)

@@ -83,10 +83,8 @@ class TextMode(Markers):
         token = text.startswith(("<|", "<\uff5c")) and len(text) >= 3
         token = token or (text.startswith("]<]") and len(text) >= 4)
         soft = len(tail) >= 3 and text.startswith(("<", "]<"))
-        directly = p == self._at and self._after_markup and start == p and self._shown is not None
-        if self._tables.marks.is_prefix(tail) and (
-            token or (soft and (self._cut_off or (directly and self._after_call)))
-        ):
+        directly = p == start and self._after_markup and self._after_call
+        if self._tables.marks.is_prefix(tail) and (token or (soft and (self._cut_off or directly))):
             self._before(p)
             self._drop_pending()
             self._drop("cut_marker", p, len(buf))
