@@ -14,7 +14,7 @@ from .sentinels import CUT, Sentinels, sentinels
 
 _RECIPIENT: Final = re.compile(r"\bto=([^\s<{]*)")
 # What may follow the role before the next token, as far as it is there.
-_AFTER_ROLE: Final = re.compile(r"\s*(?:t(?:o(?:=\S*\s*\w*\s*)?)?)?")
+_AFTER_ROLE: Final = re.compile(rb"\s*+(?:t(?:o(?:=[^\s<{]*+\s*+[a-z]*+\s*+)?)?)?")
 _WORD: Final = re.compile(r"[\w.-]+")
 
 
@@ -127,10 +127,10 @@ class HeaderReader:
             if self._tokens in frame.start:
                 # A role and words behind it are a message without a token, and shown at once.
                 stop = min(i, outer[0])
-                words = bytes(buf[self._from : stop]).decode("utf-8", "replace")
-                known = self._words(words)
-                if known and _AFTER_ROLE.fullmatch(words, known) is None:
-                    return self._ended(buf, stop, stop)
+                known = self._from + self._words(bytes(buf[self._from : stop]))
+                header = _AFTER_ROLE.match(buf, known, stop)
+                if known > self._from and header is not None and header.end() < stop and buf[header.end()] != 0x7B:
+                    return self._ended(buf, header.end() + 1, header.end())
             if outer[1] > 0 and outer[0] < i:
                 # A token of another format: this is no header.
                 return self._ended(buf, outer[0], outer[0])
@@ -166,8 +166,8 @@ class HeaderReader:
 
     def _ended(self, buf: bytearray, i: int, resume: int) -> int:
         """The header ends at ``i`` without its message token. Words that belong to no header are the message."""
-        text = bytes(buf[self._from : i]).decode("utf-8", "replace")
-        self._pieces.append((self._tokens, text))
+        text = bytes(buf[self._from : i])
+        self._pieces.append((self._tokens, text.decode("utf-8", "replace")))
         header = self._decide()
         self.at = resume
         self.broken = True
@@ -176,9 +176,8 @@ class HeaderReader:
             return DONE
         known = self._words(text)
         if text[known:].strip() and (known or resume == i):
-            self.at = self._from + len(text[:known].encode())
-            word = text[:known].strip()
-            self.header = Header(self.frame.channels.get(word, "text"))
+            self.at = self._from + known
+            self.header = Header(self.frame.channels.get(text[:known].strip().decode(), "text"))
         else:
             self.header = Header("")
         return DONE
@@ -188,11 +187,11 @@ class HeaderReader:
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""
 
-    def _words(self, text: str) -> int:
-        """How many characters of the last piece of the header are its role or channel."""
+    def _words(self, text: bytes) -> int:
+        """How many bytes of the last piece of the header are its role or channel."""
         lead = len(text) - len(text.lstrip())
         names = self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
-        return max((lead + len(name) for name in names if text.startswith(name, lead)), default=0)
+        return max((lead + len(name) for name in names if text.startswith(name.encode(), lead)), default=0)
 
     def recipient(self, buf: bytearray, end: int) -> str:
         """The recipient as far as the header was read, "" if there is none."""

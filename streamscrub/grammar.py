@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from .blocks import Envelope, Use
 from .bodies import BODIES
@@ -92,7 +92,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
             "type_close",
         ]
     ),
-    "reasoning": frozenset(["open", "close", "special", "label", "anywhere"]),
+    "reasoning": frozenset(["open", "close", "special", "label"]),
     "control": frozenset(["tokens", "after_markup"]),
     "answer": frozenset(["open", "close"]),
     "turn": frozenset(["open"]),
@@ -100,7 +100,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
     "frame": frozenset(["start", "channel", "message", "ends", "constrain", "roles", "prefix", "route"]),
     "frame.route": frozenset(["channel", "recipient", "to"]),
     "line": frozenset(["syntax", "start", "then", "order"]),
-    "fence": frozenset(["languages", "envelope", "thinking"]),
+    "fence": frozenset(["languages", "envelope", "reads"]),
     "elements": frozenset(["reserved"]),
     "render": frozenset(["call", "calls", "section", "result", "thinking", "guide", "form"]),
     "example": frozenset(
@@ -388,11 +388,11 @@ class Tables:
     outer: Sentinels = NOTHING
     lines: tuple[Line, ...] = ()
     words: Sentinels = NOTHING  # line starts that are literal words
-    fences: dict[str, tuple[Envelope, str]] = field(default_factory=dict)
+    # What a fence of this language holds: calls, reasoning or a result.
+    fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
     bare: Envelope | None = None
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
-    thinking_fence: str = ""
 
     def __deepcopy__(self, memo: object) -> Tables:
         return self
@@ -401,9 +401,10 @@ class Tables:
 class _Union:
     """Builds ``Tables``. Marker literals that two grammars claim for different things are errors."""
 
-    def __init__(self, grammars: tuple[Grammar, ...], model: str | None) -> None:
+    def __init__(self, grammars: tuple[Grammar, ...], model: str | None, chosen: bool) -> None:
         self.grammars = grammars
         self.model = model
+        self.chosen = chosen  # the caller named them
         self.roles: dict[bytes, Role] = {}
         self.exact: list[bytes] = []
         self.folded: list[bytes] = []
@@ -496,9 +497,13 @@ class _Union:
             },
         )  # fmt: skip
 
+    def _spoken(self, grammar: Grammar) -> bool:
+        """Does the model speak this grammar?"""
+        return self.model is not None and grammar.speaks(self.model)
+
     def _simple(self, grammar: Grammar) -> None:
         data = grammar.data
-        named = not data.get("needs_model") or (self.model is not None and grammar.speaks(self.model))
+        named = not data.get("needs_model") or self._spoken(grammar)
         for one in data.get("section", ()):
             special = bool(one.get("special"))
             for literal in one.get("open", ()):
@@ -647,11 +652,11 @@ class _Union:
                     )
             for one in grammar.data.get("fence", ()):
                 for language in one["languages"]:
-                    if one.get("thinking"):
-                        if (self.model is not None and grammar.speaks(self.model)) or len(self.grammars) < 8:
-                            tables.thinking_fence = language
-                    else:
-                        tables.fences[language] = (compiled[one["envelope"]], grammar.name)
+                    if "envelope" in one:
+                        tables.fences[language] = compiled[one["envelope"]]
+                    elif self.chosen or one["reads"] == "result" or self._spoken(grammar):
+                        # An ordinary word: a fence of reasoning needs to be expected.
+                        tables.fences[language] = one["reads"]
             if "elements" in grammar.data:
                 tables.reserved = frozenset(grammar.data["elements"]["reserved"])
             if "frame" in grammar.data:
@@ -726,9 +731,7 @@ class _Union:
             for opens, _ in pairs
             for key in family["key"]
         }
-        entities = any(
-            self.model is not None and grammar.speaks(self.model) and one.get("entities") for grammar, one in self.tags
-        )
+        entities = any(one.get("entities") and self._spoken(grammar) for grammar, one in self.tags)
         settings = {"tags": tags, "styles": styles, "special": is_special, "entities": entities}
         return settings, Around(call_close, outer, special)
 
@@ -844,8 +847,8 @@ def _template(header: str, separators: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _tables(grammars: tuple[Grammar, ...], model: str | None) -> Tables:
-    return _Union(_with_needed(grammars), model).build()
+def _tables(grammars: tuple[Grammar, ...], model: str | None, chosen: bool) -> Tables:
+    return _Union(_with_needed(grammars), model, chosen).build()
 
 
 @cache
@@ -857,7 +860,7 @@ def tables(names: Iterable[str | Path | Grammar] | None, model: str | None) -> T
     """The tables of these grammars, cached. ``model`` matters only to grammars that need to be named by one."""
     grammars = _all() if names is None else find(names)
     key = model if model is not None and any(grammar.speaks(model) for grammar in grammars if _asks(grammar)) else None
-    return _tables(grammars, key)
+    return _tables(grammars, key, names is not None)
 
 
 def _asks(grammar: Grammar) -> bool:
@@ -866,5 +869,5 @@ def _asks(grammar: Grammar) -> bool:
     return bool(
         data.get("needs_model")
         or any(one.get("entities") for one in data.get("tags", ()))
-        or any(one.get("thinking") for one in data.get("fence", ()))
+        or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

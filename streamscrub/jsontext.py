@@ -222,7 +222,7 @@ class JsonReader:
             elif byte in b"#/":
                 if i + 2 > end and not final:
                     return self._wait(i)
-                if not self._word and (byte in b"#" or buf[i + 1 : i + 2] == b"/" or buf[i + 1 : i + 2] == b"*"):
+                if not self._word and (byte in b"#" or bytes(buf[i + 1 : i + 2]) in (b"/", b"*")):
                     return self._open_comment(buf, i)
                 self._begin_word(buf, i, i + 1)
             else:

@@ -284,6 +284,8 @@ class StreamScrubber(Machine):
         self._span_at -= low
         self._muted -= low
         self._draft_from = self._draft_from - low if self._draft_from >= 0 else -1
+        if self._last_draft is not None:
+            self._last_draft.shift(low)
         if self._pending:
             self._pending = [(kind, start - low, end - low) for kind, start, end in self._pending]
         if candidate is not None:

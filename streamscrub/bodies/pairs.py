@@ -77,8 +77,9 @@ class PairsReader:
     """Reads a name and its pairs. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_bare", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_strong",
-        "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool", "torn", "values",
+        "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_strong",
+        "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool", "torn",
+        "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:

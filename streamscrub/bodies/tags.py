@@ -36,6 +36,7 @@ class Tags:
 
     ``after`` are the markers that may follow a value's closer: a sibling, the closer of the call or of what holds it,
     another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond.
+    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Tags:
         "ends",
         "key_close",
         "key_open",
+        "keys",
         "openers",
         "special",
         "value_marks",
@@ -66,12 +68,13 @@ class Tags:
         self.openers: Final = openers
         self.call_open: Final = call_open
         self.call_close: Final = _spaced(call_close)
-        self.key_open: Final = _spaced(key_open)
+        self.key_open: Final = key_open
+        self.keys: Final = _spaced(key_open)
         self.key_close: Final = _spaced(key_close)
         self.wrapper_close: Final = wrapper_close
-        inside = (self.key_open, self.key_close, self.call_close)
+        inside = (self.keys, self.key_close, self.call_close)
         self.value_marks: Final = _joined(value_marks, *inside)
-        self.after: Final = _joined(after, self.key_open, self.call_close)
+        self.after: Final = _joined(after, self.keys, self.call_close)
         self.ends: Final = _joined(self.call_close, wrapper_close, openers)
         self.special: Final = special
 
@@ -226,7 +229,7 @@ class TagsReader:
             # The end of the tag may be missing where a tag of the call follows.
             run = BLANK.match(buf, i, end)
             k = run.end() if run is not None else i
-            sizes = (self._tags.key_open.at(buf, k, end), self._tags.call_close.at(buf, k, end))
+            sizes = (self._tags.keys.at(buf, k, end), self._tags.call_close.at(buf, k, end))
             if not name or max(sizes) <= 0:
                 return MORE if name and CUT in sizes else DEAD
             self.repairs.append(Repair("missing_tag", "name", "", ">"))
@@ -262,7 +265,7 @@ class TagsReader:
                 )
                 self._phase = _JSON
                 return -1
-            size = tags.key_open.at(buf, i, end)
+            size = tags.keys.at(buf, i, end)
             if size > 0:
                 self._key_at = i
                 self.at = i + size
@@ -282,9 +285,9 @@ class TagsReader:
                         return MORE
                     return self._over() if self.evidence else DEAD
                 if closing > 0:
-                    if self.name is None and not self.values and self._json is None:
-                        if not self._settings.get("special"):
-                            return DEAD
+                    bare = self.name is None and not self.values and self._json is None
+                    if bare and not self._settings.get("special"):
+                        return DEAD
                     self.evidence = True
                     self.closed = True
                     self.at = tail.end()
@@ -460,7 +463,7 @@ class TagsReader:
             self.at = i
             if tags.key_close.at(buf, i, end, True) == size:
                 verdict, i = self._closing(buf, i, size, end, final)
-            elif tags.key_open.at(buf, i, end, True) == size:
+            elif tags.keys.at(buf, i, end, True) == size:
                 verdict, i = self._opening(buf, i, size, end, final)
             elif tags.special.at(buf, i, end, True) == size:
                 verdict, i = self._special(i, size)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..blocks import BlockReader
+from ..blocks import BlockReader, Envelope
 from ..limits import CLOSER_WAIT, MAX_BLANKS
 from ..lines import FenceReader
 from ..reading import BLANK, DEAD, DONE, MORE, Around
+from ..sentinels import sentinels
 from .candidates import Candidates
 from .state import TEXT, Candidate
 
@@ -60,9 +61,7 @@ class Code(Candidates):
         word = info.group(1) if info is not None else b""
         k = info.end() if info is not None else j
         language = word.decode("utf-8", "replace").lower()
-        special = {**dict.fromkeys(tables.fences, "call"), "json": "json"}
-        if tables.thinking_fence:
-            special[tables.thinking_fence] = "thinking"
+        special = {"json", *tables.fences}
         if k == end and not final:
             if not language or any(name.startswith(language) for name in special):
                 return MORE if k - j <= MAX_BLANKS else DEAD
@@ -77,20 +76,23 @@ class Code(Candidates):
                 return self._open_bare(p, j, j, char, size, end, final, False)
             return self._open_bare(p, j, behind if newline else j, char, size, end, final, newline)
         if newline and language in special and not self._section and not self._frame_kind:
-            what = special[language]
-            if what == "json":
+            holds = tables.fences.get(language, "json")
+            if isinstance(holds, Envelope):
+                block = BlockReader(holds, self._offer, behind)
+                return self._begin(Candidate(p, block, "block", behind - p))
+            if holds == "reasoning":
+                self._markup("delimiter", p, behind)
+                self._enter_reasoning(b"")
+                self._think_fence = (char, size, 0)
+                return DONE
+            if holds == "result":
+                if self._on_fabricated != "keep" and (self._offer.tools or not self._offer.known):
+                    # The newline before its closing run is part of the closer.
+                    return self._enter_result(p, behind - 1 - p, sentinels((b"\n" + bytes(buf[p:j]),)))
+            else:
                 verdict = self._json_fence(p, behind, char, size, end, final)
                 if verdict != DEAD:
                     return verdict
-            elif what == "call":
-                envelope, _ = tables.fences[language]
-                block = BlockReader(envelope, self._offer, behind)
-                return self._begin(Candidate(p, block, "block", behind - p))
-            else:
-                self._markup("delimiter", p, behind)
-                self._enter_reasoning(b"")
-                self._stop = None
-                return DONE
         self._advance(p, j)
         self._line = None
         self._tell_text(self._whole_end(self._at, j))

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from .state import TEXT, State
+from ..reading import DONE
+from ..sentinels import Sentinels
+from .state import RESULT, TEXT, State
 
 
 class Dropping(State):
     """A result ends at its closer or the next special marker, a turn never."""
+
+    def _enter_result(self, start: int, size: int, closers: Sentinels) -> int:
+        """Drop a result from its opener on; what it holds is not read."""
+        self._before(start)
+        self._drop_pending()
+        self._at = self._i = start
+        if self._on_fabricated == "cut":
+            self._enter_drop("fabricated_result")
+            return DONE
+        self._drop("fabricated_result", start, start + size)
+        self._at = self._i = start + size
+        self._stop = closers
+        self._mode = RESULT
+        return DONE
 
     def _in_result(self, final: bool) -> bool:
         """Inside a result that the model made up: to its closer or the next special marker."""

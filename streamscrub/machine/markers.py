@@ -214,17 +214,7 @@ class Markers(LineStarts):
                 self._markup("control", p, p + size)
                 return DEAD
             return self._release(role, p, size)
-        self._before(p)
-        self._drop_pending()
-        self._at = self._i = p
-        if self._on_fabricated == "cut":
-            self._enter_drop("fabricated_result")
-            return DONE
-        self._drop("fabricated_result", p, p + size)
-        self._at = self._i = p + size
-        self._stop = role.target
-        self._mode = RESULT
-        return DONE
+        return self._enter_result(p, size, role.target)
 
     def _do_open(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         envelope: Envelope = role.target

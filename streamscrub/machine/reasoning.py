@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..blocks import NEST, BlockReader, Use
 from ..bodies.tags import TagsReader
 from ..events import DropKind
@@ -32,6 +34,7 @@ class ReasoningMode(TextMode):
             i = self._i
             found = tables.stop.search(buf, i, end)
             if found is None:
+                self._line = None if buf[i:end].strip() else self._line
                 return self._reasoned(end, final)
             p = found.start()
             self._line = None if p > i and buf[i:p].strip() else self._line
@@ -40,7 +43,11 @@ class ReasoningMode(TextMode):
                 self._i = p + 1
                 continue
             if buf[p] in b"`~":
-                self._i = p + 1
+                verdict = self._fence_in_reasoning(p, end, final)
+                if verdict == MORE:
+                    return self._reasoned(p, final)
+                if verdict == DONE:
+                    return True
                 continue
             size = tables.marks.at(buf, p, end)
             if size == CUT and final:
@@ -50,6 +57,7 @@ class ReasoningMode(TextMode):
             if size == CUT:
                 return self._reasoned(p, final)
             if size == 0:
+                self._line = None
                 self._i = p + 1
                 continue
             word = bytes(buf[p : p + size])
@@ -60,6 +68,31 @@ class ReasoningMode(TextMode):
             if verdict == DONE:
                 return True
 
+    def _fence_in_reasoning(self, p: int, end: int, final: bool) -> int:
+        """Code in a fence of reasoning may hold fences of its own; the run without a word ends what is open."""
+        buf = self._buf
+        j = p
+        while j < end and buf[j] == buf[p]:
+            j += 1
+        self._i = j
+        fence = self._think_fence
+        if fence is None or self._line is None or self._line.strip() or fence[0] != buf[p]:
+            return DEAD
+        if j == end and not final:
+            return MORE
+        char, size, inside = fence
+        if j - p < size:
+            return DEAD
+        if j < end and buf[j] not in b" \t\r\n":
+            self._think_fence = (char, size, inside + 1)
+        elif inside:
+            self._think_fence = (char, size, inside - 1)
+        else:
+            self._close_reasoning(p, j)
+            return DONE
+        self._line = None
+        return DEAD
+
     def _reasoned(self, stop: int, final: bool) -> bool:
         """Tell reasoning up to ``stop``, unless a draft is held."""
         self._i = stop
@@ -69,6 +102,7 @@ class ReasoningMode(TextMode):
         elif stop - self._draft_from > self._max_bytes:
             # Too much to hold: the drafts become reasoning, and later ones of this section stay drafts.
             self._draft_from = -1
+            self._last_draft = None
             self._drafts_off = True
             self._tell_reasoning(stop)
             self._i = stop
@@ -90,8 +124,11 @@ class ReasoningMode(TextMode):
             return self._framed_marker(role, p, size, end, final)
         kind = role.kind
         if kind == Kind.UNTHINK:
-            self._close_reasoning(p, p + size)
-            return DONE
+            verdict = self._in_draft(p, end, final)
+            if verdict == DEAD:
+                self._close_reasoning(p, p + size)
+                return DONE
+            return MORE if verdict == MORE else DEAD
         if kind == Kind.THINK:
             # A doubled opener counts once.
             self._swallow("delimiter", p, p + size)
@@ -157,6 +194,7 @@ class ReasoningMode(TextMode):
     def _end_section(self, p: int) -> None:
         """The section ends before ``p``: held drafts stay reasoning."""
         self._draft_from = -1
+        self._last_draft = None
         self._tell_held(p)
         self._at = self._i = p
         self._mode = TEXT
@@ -229,13 +267,7 @@ class ReasoningMode(TextMode):
             if between:
                 return DEAD
             return MORE if limit == end and not final else DEAD
-        if kind == Kind.TAG:
-            use: Use = role.target
-            reader: Reads = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
-        else:
-            reader = BlockReader(
-                role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
-            )
+        reader = self._reader(role, p, size)
         verdict = reader.read(buf, end, False)
         # Once a name was shown it stays shown, whatever becomes of the call.
         if isinstance(reader, BlockReader) and reader.named_only:
@@ -251,13 +283,7 @@ class ReasoningMode(TextMode):
             self._i = p + size
             return DEAD
         buf = self._buf
-        if role.kind == Kind.TAG:
-            use: Use = role.target
-            reader: Reads = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
-        else:
-            reader = BlockReader(
-                role.target, self._offer, p + size - (1 if role.target.from_last else 0), attributed=role.attributes
-            )
+        reader = self._reader(role, p, size)
         verdict = reader.read(buf, end, False)
         if verdict == DEAD or (verdict == MORE and not reader.evidence and end - p > 2 * MAX_HEADER):
             self._i = p + size
@@ -271,5 +297,41 @@ class ReasoningMode(TextMode):
         if self._draft_from < 0:
             self._tell_reasoning(p)
             self._draft_from = p
+        self._last_draft = self._reader(role, p, size)
         self._i = p + size
         return DEAD
+
+    def _in_draft(self, p: int, end: int, final: bool) -> int:
+        """A closer of the section at ``p``. DONE: it is data in a string of a draft that completes behind it."""
+        draft = self._last_draft
+        if draft is None:
+            return DEAD
+        if draft.at <= p:
+            if draft.read(self._buf, p, False) != MORE or not _in_string(draft):
+                self._last_draft = None
+                return DEAD
+        verdict = draft.read(self._buf, end, False)
+        if verdict == MORE and not final:
+            return MORE
+        self._last_draft = None
+        if verdict != DONE:
+            return DEAD
+        self._i = draft.at
+        return DONE
+
+    def _reader(self, role: Role, p: int, size: int) -> Reads:
+        """What reads the call that the marker at ``p`` opens."""
+        if role.kind == Kind.TAG:
+            use: Use = role.target
+            return TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+        start = p + size - (1 if role.target.from_last else 0)
+        return BlockReader(role.target, self._offer, start, attributed=role.attributes)
+
+
+def _in_string(reader: Any) -> bool:
+    """Do the bytes that were read end inside a string of a JSON value?"""
+    while reader is not None:
+        if getattr(reader, "in_string", False):
+            return True
+        reader = getattr(reader, "inner", None)
+    return False

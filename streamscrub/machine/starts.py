@@ -48,7 +48,7 @@ class LineStarts(Code):
             self._fresh_line = False
             return DEAD
         self._fresh_line = False
-        if byte == 0x74 and not (self._shown or self._number or self._marked) and self._tables.frames:
+        if byte == 0x74 and i == self._at and not (self._shown or self._number or self._marked):
             verdict = self._recipient(i, end, final)
             if verdict != DEAD:
                 self._fresh_line = verdict == MORE
@@ -64,17 +64,7 @@ class LineStarts(Code):
         """A result that only a word opens, right behind a call: it reaches to the next token or the end."""
         if not self._after_call or not self._after_markup or self._on_fabricated == "keep":
             return DEAD
-        self._before(i)
-        self._drop_pending()
-        self._at = self._i = i
-        if self._on_fabricated == "cut":
-            self._enter_drop("fabricated_result")
-            return DONE
-        self._drop("fabricated_result", i, i + size)
-        self._at = self._i = i + size
-        self._stop = NOTHING
-        self._mode = RESULT
-        return DONE
+        return self._enter_result(i, size, NOTHING)
 
     def _recipient(self, i: int, end: int, final: bool) -> int:
         """At the start of a response ``to=NAME`` before a token of a frame is the header that the prompt began."""

@@ -127,8 +127,10 @@ class State:
         self._drop_kind: DropKind = "fabricated_turn"
         self._last_calls: list[tuple[str, dict[str, Any]]] = []
         self._label = b""
+        self._think_fence: tuple[int, int, int] | None = None  # (character, length, fences open inside)
 
         self._draft_from = -1  # where the held drafts of an open section start
+        self._last_draft: Reads | None = None  # reads the last of them
         self._drafts_off = False  # they were too large to hold
         self._prefilling = False
 
@@ -277,7 +279,9 @@ class State:
         self._frame_kind = ""
         self._frame = None
         self._draft_from = -1
+        self._last_draft = None
         self._drafts_off = False
+        self._think_fence = None
 
     def _lone(self, j: int, end: int, final: bool) -> int:
         """Does the closing run of the span follow at ``j``?"""
