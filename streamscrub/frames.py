@@ -66,6 +66,19 @@ class Frame:
         return (*self.start, *self.channel)
 
     @property
+    def glued(self) -> Sentinels:
+        """A role and a channel, as they stand where the tokens between them were taken away."""
+        return sentinels(tuple((role + name).encode() for role in sorted(self.roles) for name in self.channels))
+
+    def begun(self, prompt: bytearray) -> bool:
+        """Does the prompt end behind the start token of a message and its role?"""
+        return any(prompt.endswith(token + role.encode()) for token in self.start for role in self.roles)
+
+    def calls(self, recipient: str) -> bool:
+        """Is a message to this recipient a call?"""
+        return bool(recipient) and self.recipients.get(recipient, "call") == "call"
+
+    @property
     def marks(self) -> Sentinels:
         """All tokens of the format."""
         return sentinels((*self.start, *self.channel, *self.message, *self.ends, *self.constrain))
@@ -197,10 +210,7 @@ class HeaderReader:
         """The recipient as far as the header was read, "" if there is none."""
         text = bytes(buf[self._from : end]).decode("utf-8", "replace")
         found = [*_RECIPIENT.findall(" ".join(piece for _, piece in self._pieces) + " " + text)]
-        return next((name for name in reversed(found) if self._calls(name)), "")
-
-    def _calls(self, name: str) -> bool:
-        return bool(name) and self.frame.recipients.get(name, "call") == "call"
+        return next((name for name in reversed(found) if self.frame.calls(name)), "")
 
     def _decide(self) -> Header:
         frame = self.frame
@@ -221,7 +231,7 @@ class HeaderReader:
                 words += found
         if role and role not in frame.roles:
             return Header("turn")
-        called = next((name for name in reversed(names) if self._calls(name)), "")
+        called = next((name for name in reversed(names) if self.frame.calls(name)), "")
         if called:
             return Header("call", called, "code" in words)
         for name in reversed(names):

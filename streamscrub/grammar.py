@@ -393,6 +393,7 @@ class Tables:
     bare: Envelope | None = None
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
+    stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
 
     def __deepcopy__(self, memo: object) -> Tables:
         return self
@@ -662,6 +663,8 @@ class _Union:
             if "frame" in grammar.data:
                 frame = Frame.read(grammar.name, grammar.data["frame"])
                 around = Around(sentinels(frame.ends), outer, special, marks)
+                if self._spoken(grammar):
+                    tables.stripped = frame.name
                 tables.frames += (frame.bound(around, self._uses(grammar, around, leaks, tuple(sorted(quotes)))),)
         tables.frames = tuple(tables.frames)
         for key, role in list(bound.items()):
@@ -868,6 +871,7 @@ def _asks(grammar: Grammar) -> bool:
     data = grammar.data
     return bool(
         data.get("needs_model")
+        or "frame" in data
         or any(one.get("entities") for one in data.get("tags", ()))
         or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

@@ -104,6 +104,10 @@ class StreamScrubber(Machine):
             self._tail, self._shown = "", False
             if self._mode == TEXT and self._pad == NO_PAD:
                 self._pad = DROP_PAD
+        for frame in self._tables.frames:
+            if frame.begun(self._buf) or (frame.name == self._tables.stripped and not prefill):
+                self._expect_stripped(frame)
+                break
 
     def feed(self, chunk: str | bytes) -> list[Event]:
         """Take the next piece of the response, cut anywhere. Returns what is decided by now, in order.

@@ -139,7 +139,8 @@ def test_a_module_begins_with_one_sentence(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WRITTEN, ids=module_of)
 def test_annotations_are_postponed(path: Path) -> None:
-    assert "from __future__ import annotations" in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert len(ast.parse(text).body) == 1 or "from __future__ import annotations" in text
 
 
 # Patterns

@@ -183,7 +183,7 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
     if buf[i : i + 1] != b"[":
         return [(0, len(buf), False)]
     i += 1
-    found = []
+    found: list[tuple[int, int, bool]] = []
     while True:
         while i < len(buf) and buf[i] in b" \t\r\n,;":
             i += 1
@@ -273,7 +273,8 @@ def _call(value: Any, offer: Offer) -> Written:
         call.arguments = record[argument_key]
         settle(call)
     else:
-        _flattened(call, {key: item for key, item in record.items() if key != name_key and key not in _SIDE_KEYS}, offer)
+        beside = {key: item for key, item in record.items() if key != name_key and key not in _SIDE_KEYS}
+        _flattened(call, beside, offer)
     return call
 
 
@@ -282,8 +283,8 @@ def _flat(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
     record = _canonical(value, repairs)
     function = record.get("function")
     if isinstance(function, dict) and isinstance(function.get("name"), str) and not isinstance(record.get("name"), str):
-        beside = {key: item for key, item in record.items() if key != "function"}
-        return {**beside, **_canonical(function, repairs)}
+        outer = {key: item for key, item in record.items() if key != "function"}
+        return {**outer, **_canonical(function, repairs)}
     return record
 
 
@@ -302,14 +303,14 @@ def _canonical(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
     return out
 
 
-def _flattened(call: Written, rest: dict[str, Any], offer: Offer) -> None:
+def _flattened(call: Written, beside: dict[str, Any], offer: Offer) -> None:
     """Take what stands beside the name for the arguments, if the tool declares all of it."""
     tool = offer.resolve(call.name or "").tool
-    call.arguments = rest
-    if not rest:
+    call.arguments = beside
+    if not beside:
         call.repairs.append(Repair("no_arguments", "arguments", "", "{}"))
-    elif tool is not None and all(tool.key(key) is not None for key in rest):
-        call.repairs.append(Repair("flattened", "arguments", "", ", ".join(rest)[:MAX_REPAIR_TEXT]))
+    elif tool is not None and all(tool.key(key) is not None for key in beside):
+        call.repairs.append(Repair("flattened", "arguments", "", ", ".join(beside)[:MAX_REPAIR_TEXT]))
     else:
         call.fault = "no arguments, but keys beside the name that the tool does not declare"
 

@@ -77,8 +77,8 @@ class PairsReader:
     """Reads a name and its pairs. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_strong",
-        "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool", "torn",
+        "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_read",
+        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool", "torn",
         "values",
     )  # fmt: skip
 
@@ -89,6 +89,7 @@ class PairsReader:
         self.run: Run | None = None
         self.name: str | None = None
         self.values: list[Value] = []
+        self._read: set[str] = set()  # their keys, as the tool declares them
         self.damage: list[str] = []  # what was missing
         self._pairs: Pairs = settings["pairs"]
         self._around = around
@@ -357,6 +358,8 @@ class PairsReader:
         value.end = text_end
         value.implicit = implicit
         self.values.append(value)
+        if self.tool is not None:
+            self._read.add(self.tool.key(value.key) or value.key)
         self._value = None
         self._strong = self._wait = self._closer = self._behind = -1
         self.at = resume
@@ -444,9 +447,7 @@ class PairsReader:
         key = bytes(buf[j:i]).decode("utf-8", "replace").strip()
         if self.tool is not None:
             meant = self.tool.key(key)
-            if meant is None or meant in {
-                self.tool.key(read) for read in (self._key, *(one.key for one in self.values))
-            }:
+            if meant is None or meant in self._read or meant == self.tool.key(self._key):
                 return False
         if self._bare:
             return True

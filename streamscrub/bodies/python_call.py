@@ -143,7 +143,7 @@ class CodeReader(JsonReader):
             i += 1
 
     def _open_quoted(self, buf: bytearray, i: int, end: int, final: bool) -> int:
-        """A string with one or three quotes. Three backticks are a fence that the model put around the code: its end."""
+        """A string with one or three quotes. Three backticks are a fence that stands around the code: its end."""
         triple = bytes(buf[i : i + 1]) * 3
         here = bytes(buf[i : i + 3])
         if here != triple and triple.startswith(here) and i + len(here) == end and not final:
@@ -402,11 +402,11 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         return [Written(None, end=len(raw), fault="no call", complete=ending != "cut")]
     last = calls[-1]
     last.end = len(raw)
-    if listed and not last.fault and code.peek() == "]" and text[code.at + 1 :].strip(" \t\r\n,;])"):
-        last.fault = "text after the list"
     if ending == "cut" and (last.fault or not (listed or context.settings.get("open_ended"))):
         last.complete = False
         last.fault = ""
+    elif listed and not last.fault and code.peek() == "]" and text[code.at + 1 :].strip(" \t\r\n,;])"):
+        last.fault = "text after the list"
     return calls
 
 

@@ -126,9 +126,9 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_settings",
-        "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence", "fault",
-        "name", "repairs", "run", "tool", "torn", "values",
+        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
+        "_settings", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence",
+        "fault", "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -141,6 +141,7 @@ class TagsReader:
         self.tool: Tool | None = None
         self.attributes: dict[str, str] = {}
         self.values: list[Value] = []
+        self._read: set[str] = set()  # their keys
         self.repairs: list[Repair] = []  # of the tags themselves
         self.torn = False  # the bytes end inside the opener of a parameter
         self.fault = ""  # why this can be no call although it was read to its end
@@ -298,7 +299,7 @@ class TagsReader:
                 return DEAD
             if other > 0:
                 return self._wrapped(buf, i, end)
-            if self._json is not None or any(value.opener for value in self.values):
+            if self._json is not None or (self.values and self.values[-1].opener):
                 return self._over()
             return self._foreign(buf, i, end)
 
@@ -435,6 +436,7 @@ class TagsReader:
         value.end = text_end
         value.implicit = implicit
         self.values.append(value)
+        self._read.add(value.key)
         self._value = None
         self._closer = self._behind = self._strong = self._weak = self._wait = -1
         self.at = resume
@@ -556,7 +558,7 @@ class TagsReader:
         if verdict != DONE:
             return None, i + size
         key = found.get("name", found.get("key", ""))
-        unread = key not in {done.key for done in self.values} and key != value.key
+        unread = key not in self._read and key != value.key
         if at_line and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
                 return self._end_value(self._closer, i, implicit=True), i

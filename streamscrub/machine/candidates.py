@@ -48,7 +48,7 @@ class Candidates(Settling):
         if open_still:
             return False
         self._candidate = None
-        self._mode = TEXT
+        self._mode = self._home
         if candidate.what == "header":
             return self._header_done(candidate, verdict)
         if candidate.what == "line":

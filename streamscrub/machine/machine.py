@@ -6,11 +6,11 @@ import copy
 from typing import Final
 
 from ..events import Event, Reasoning, Repair, Text, ToolCall
-from .reasoning import ReasoningMode
 from .state import NO_PAD, TEXT
+from .stripped import Stripped
 
 
-class Machine(ReasoningMode):
+class Machine(Stripped):
     """Steps through the modes until more bytes are needed."""
 
     def _run(self, final: bool) -> None:
@@ -59,6 +59,7 @@ _STEPS: Final = (
     Machine._in_result,
     Machine._in_drop,
     Machine._in_skip,
+    Machine._in_stripped,
 )
 
 

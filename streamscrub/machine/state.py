@@ -16,8 +16,8 @@ from ..reading import DEAD, DONE, MORE, Run
 from ..sentinels import Sentinels
 
 # What the machine is in: text, a candidate, a reasoning section, protected code, a result that the model made up,
-# the rest of a response that is dropped, the rest of a block that was too large.
-TEXT, CANDIDATE, REASON, FENCE, RESULT, DROP, SKIP = range(7)
+# the rest of a response that is dropped, the rest of a block that was too large, frames without their tokens.
+TEXT, CANDIDATE, REASON, FENCE, RESULT, DROP, SKIP, STRIPPED = range(8)
 # White space at ``_at``: no question, drop it, keep it, or (at the start of the response) not decided yet.
 NO_PAD, DROP_PAD, KEEP_PAD, LEAD_PAD = range(4)
 
@@ -123,6 +123,10 @@ class State:
         self._frame: Frame | None = None
         self._frame_kind = ""
         self._frame_over = False  # a message ended, so a role word may follow
+        self._home = TEXT  # what a candidate returns to
+        self._stripped: Frame | None = None  # the format whose tokens may be missing
+        self._channel: str | None = None  # of the present message without tokens
+        self._resumed = TEXT  # the mode before the first bytes were looked at
         self._stop: Sentinels | None = None
         self._drop_kind: DropKind = "fabricated_turn"
         self._last_calls: list[tuple[str, dict[str, Any]]] = []
