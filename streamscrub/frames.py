@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from .blocks import Use
@@ -36,7 +36,7 @@ class Frame:
     prefix: str  # of a recipient that is a tool
     channels: Mapping[str, str]
     recipients: Mapping[str, str]
-    around: Around = Around()
+    around: Around = field(default_factory=Around)
     uses: tuple[Use, ...] = ()
 
     @classmethod

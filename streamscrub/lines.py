@@ -1,4 +1,4 @@
-"""Markerless forms: bare JSON and pythonic lists, ``NAME{…}``, ``Action:`` lines, ``tool/param>value``, elements, fences.
+"""Markerless forms: bare JSON, pythonic lists, ``NAME{…}``, ``Action:`` lines, ``tool/param>value``, elements, fences.
 
 They count only for offered tools, and give their text back when they turn out to be something else. Each reader knows
 its calls by itself (``calls``), because nothing on the wire says that there is one.
@@ -460,11 +460,11 @@ class ActionReader(LineReader):
             return more
         if b"\n" not in gap or len(gap) > MAX_BLANKS:
             return DEAD
-        word = bytes(buf[j : j + len(self._input)])
-        if word != self._input:
-            return more if j + len(word) == end and self._input.startswith(word) else DEAD
-        run = BLANK.match(buf, j + len(word), end)
-        k = run.end() if run is not None else j + len(word)
+        here = bytes(buf[j : j + len(self._input)])
+        if here != self._input:
+            return more if j + len(here) == end and self._input.startswith(here) else DEAD
+        run = BLANK.match(buf, j + len(here), end)
+        k = run.end() if run is not None else j + len(here)
         if k == end:
             return more
         if buf[k] != 0x7B:

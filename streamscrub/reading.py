@@ -7,10 +7,10 @@ answer however the stream was cut.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from .sentinels import Sentinels, byte_class, sentinels
 
@@ -62,7 +62,8 @@ class Run:
         if leads:
             steps.append(b"(?!" + markers.near + b")[" + byte_class(leads) + b"]")
         pattern = re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
-        self.match: Final = pattern.match
+        # It matches nothing at all if need be, so there always is a match.
+        self.match: Final = cast("Callable[[bytearray, int], re.Match[bytes]]", pattern.match)
         chars = "".join(f"\\x{halt:02x}" for halt in sorted(halts) if halt < 0x80)
         text = f"[^{chars}]*+" if chars else r"[\s\S]*+"
         whole = [r"\\[\s\S]"] if escape else []

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from .events import Event, Text, set_span, set_text
-from .grammar import Grammar, tables
+from .grammar import Grammar
 from .limits import MAX_CALL_BYTES, MAX_CALLS, MAX_DEPTH
 from .machine.machine import Machine
 from .machine.state import CANDIDATE, DROP_PAD, NO_PAD, SKIP, TEXT, Reads
 from .names import Offer
 from .tools import read_tools
+from .union import tables_for
 
 # Finish reasons that say that the last bytes were cut off.
 _CUT_REASONS: Final = frozenset(
@@ -71,7 +72,7 @@ class StreamScrubber(Machine):
         self._options = (tuple(grammars) if grammars is not None and not isinstance(grammars, str) else grammars, model)
         super().__init__(
             Offer(read_tools(tools)),
-            tables(self._options[0], model),
+            tables_for(self._options[0], model),
             reasoning=reasoning,
             recover=recover,
             on_fabricated=on_fabricated,
@@ -82,7 +83,7 @@ class StreamScrubber(Machine):
             max_calls=max_calls,
         )
         self._search: Callable[[str], object] | None = None
-        self._match: Callable[[bytearray, int], re.Match[bytes] | None] | None = None
+        self._match: Callable[[bytearray, int], re.Match[bytes]] | None = None
         self._quiet: Callable[[str], object] = _nothing
         self._matched = 0
         self._match_limit = 0
@@ -145,7 +146,7 @@ class StreamScrubber(Machine):
                 buf += data
                 size = len(buf)
                 self._matched = end = match(buf, self._matched).end()
-                # The last bytes may begin an escape or a tag, which is longer; they are matched again with the next ones.
+                # The last bytes may begin an escape or a tag; they are matched again with the next ones.
                 pause = size - end
                 if (
                     not pause or (pause <= 3 and (buf[end] == 0x3C or (pause == 1 and buf[end] == 0x5C)))
@@ -321,7 +322,7 @@ class StreamScrubber(Machine):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._tables = tables(self._options[0], self._options[1])
+        self._tables = tables_for(self._options[0], self._options[1])
         self._search = self._tables.lead.search if state["_search"] else None
 
 

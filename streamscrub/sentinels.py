@@ -1,4 +1,4 @@
-"""Markers -> byte trie -> one compiled pattern and the set of proper prefixes. Nothing else knows how hold-back is found."""
+"""Markers -> one compiled pattern and the set of their proper prefixes. Nothing else knows how hold-back is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a body syntax is: a reader that finds where it ends, a decoder that says what it means, a writer that inverts it.
+"""What a body syntax is: a reader that finds its end, a decoder that says what it means, a writer that inverts it.
 
 A *body* is what stands between a call's opener and its closer. Decoders are plain functions of the complete block.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -97,22 +98,20 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.texts = {found.group(2): (found.group(3).strip(), "")}
         return [call]
     try:
-        call.arguments = load(found.group(4)).value
+        loaded = load(found.group(4))
     except Unreadable as error:
         call.fault = str(error)
+        return [call]
+    call.arguments = loaded.value
+    call.repairs += loaded.repairs
     return [call]
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """One parameter as ``tool/param>value``, else the object; needs one line."""
-    import json
-
-    if len(arguments) == 1 and all(
-        isinstance(value, str) and value.strip() == value and value and "\n" not in value
-        for value in arguments.values()
-    ):
-        ((key, value),) = arguments.items()
-        return f"{name}/{key}>{value}"
+    for key, value in arguments.items() if len(arguments) == 1 else ():
+        if isinstance(value, str) and value and value.strip() == value and "\n" not in value:
+            return f"{name}/{key}>{value}"
     return f"{name}/{json.dumps(arguments, ensure_ascii=False)}"
 
 

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from ..events import Repair
 from ..jsontext import JsonReader
-from ..limits import MAX_DEPTH, MAX_NAME
+from ..limits import MAX_DEPTH, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import DEAD, MORE, Around
 from .base import Body, Context, Ending, Settings, Written
 
-_HEAD: Final = re.compile(
-    rb"[ \t\r\n]*+(?:(?:call)?:[ \t]*+(?=[^{(]*[{(])|(?=[^{(]*\{))([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+([{(])" % MAX_NAME
-)
-_HEAD_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:call)?:?[ \t]*+(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
+_NAME: Final = rb"([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+" % MAX_NAME
+# A parenthesis in place of the brace needs the word or its colon before the name.
+_HEAD: Final = re.compile(rb"[ \t\r\n]*+(?:(?:call)?+:[ \t]*+" + _NAME + rb"([{(])|" + _NAME + rb"\{)")
+_HEAD_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:call)?:?[ \t]*+(?:" + _NAME + rb")?\Z")
 
 
 class LooseReader(JsonReader):
@@ -34,26 +34,33 @@ class LooseReader(JsonReader):
         return (self._first, self.at) if self.evidence else (-1, -1)
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
-        head = _HEAD.match(buf, self._first, end)
+        limit = min(end, self._first + MAX_HEADER)
+        head = _HEAD.match(buf, self._first, limit)
         if head is None:
-            return MORE if not final and _HEAD_CUT.match(buf, self._first, end) is not None else DEAD
-        self.name = head.group(1).decode("utf-8", "replace")
+            may_come = limit == end and not final and _HEAD_CUT.match(buf, self._first, limit) is not None
+            return MORE if may_come else DEAD
+        self.name = (head.group(1) or head.group(3)).decode("utf-8", "replace")
         self.evidence = True
         self.at = self._first = head.end() - 1
         if head.group(2) == b"(":
-            self._stack.append(0x7B)
-            self._key_next = True
+            self._push(ord("{"), self.at)
             self.at += 1
         return MORE
 
     def _pop(self, bracket: int, at: int) -> int:
-        return super()._pop(0x7D if bracket == 0x29 else bracket, at)
+        return super()._pop(ord("}") if bracket in b")" else bracket, at)
 
 
 _TEXT_HEAD: Final = re.compile(r"\s*(?:call)?:?\s*([A-Za-z_][\w.-]*)\s*[{(]")
-_KEY: Final = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z_$][\w$.-]*))\s*:""")
+_KEY: Final = re.compile(r"""\s*+(?:"([^"]*)"|'([^']*)'|([A-Za-z_$][\w$.-]*+))\s*+:""")
+_COLON: Final = re.compile(r"\s*+:")
 _SCALAR: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?\Z")
+_LONGEST_NUMBER: Final = 4000  # digits; Python refuses more
 _WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+# A string in plain quotes, which another value or a closing bracket follows.
+_STRINGS: Final = {
+    quote: re.compile(rf"{quote}((?:[^\\{quote}]++|\\[\s\S])*+){quote}(?=\s*+(?:[,}}\])]|\Z))") for quote in "\"'"
+}
 
 
 class _Bad(ValueError):
@@ -65,112 +72,115 @@ class _Loose:
 
     def __init__(self, text: str, quotes: tuple[str, ...]) -> None:
         self.text = text
-        self.quotes = sorted(quotes, key=len, reverse=True)
         self.repairs: list[Repair] = []
+        longest_first = sorted(quotes, key=len, reverse=True)
+        self._mark = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")  # a quote token
 
-    def parse(self, at: int) -> tuple[Any, int]:
-        stack: list[tuple[Any, str | None]] = [({}, None)]
-        key: str | None = None
+    def parse(self, at: int) -> Any:
+        """Read the object whose bracket stands before ``at``."""
+        root: dict[str, Any] = {}
+        stack: list[Any] = [root]
+        key = ""
+        key_next = True
         text = self.text
-        expect_key = True
         while stack:
             while at < len(text) and text[at] in " \t\r\n":
                 at += 1
             if at >= len(text):
                 raise _Bad("the object never closes")
-            container = stack[-1][0]
+            container = stack[-1]
+            keyed = isinstance(container, dict)
             char = text[at]
             if char in "}])":
-                done, above = stack.pop()
+                stack.pop()
+                key_next = False
                 at += 1
-                if not stack:
-                    return done, at
-                self._put(stack[-1][0], above, done)
-                expect_key = False
             elif char == ",":
+                key_next = keyed
                 at += 1
-                expect_key = isinstance(container, dict)
-            elif isinstance(container, dict) and expect_key:
+            elif keyed and key_next:
                 key, at = self._key(at)
-                expect_key = False
-            elif char in "{[":
-                if len(stack) >= MAX_DEPTH:
-                    raise _Bad("nested too deep")
-                stack.append(({} if char == "{" else [], key))
-                expect_key = char == "{"
-                at += 1
+                key_next = False
             else:
-                value, at = self._value(at, isinstance(container, dict))
-                self._put(container, key, value)
-        raise _Bad("no object")
+                value: Any = {} if char == "{" else []
+                if char in "{[":
+                    if len(stack) >= MAX_DEPTH:
+                        raise _Bad("nested too deep")
+                    stack.append(value)
+                    key_next = char == "{"
+                    at += 1
+                else:
+                    value, at = self._value(at, keyed)
+                if keyed:
+                    container[key] = value
+                else:
+                    container.append(value)
+        return root
 
-    @staticmethod
-    def _put(container: Any, key: str | None, value: Any) -> None:
-        if isinstance(container, dict):
-            container[key or ""] = value
-        else:
-            container.append(value)
-
-    def _quoted(self, at: int) -> tuple[str, int] | None:
-        for quote in self.quotes:
-            if self.text.startswith(quote, at):
-                ends = [(found, mark) for mark in self.quotes if (found := self.text.find(mark, at + len(quote))) >= 0]
-                if not ends:
-                    raise _Bad("a string never closes")
-                end, mark = min(ends, key=lambda pair: (pair[0], -len(pair[1])))
-                return self.text[at + len(quote) : end], end + len(mark)
-        return None
+    def _marked(self, at: int) -> tuple[str, int] | None:
+        """The text between two quote tokens, and the index behind it."""
+        opening = self._mark.match(self.text, at)
+        if opening is None:
+            return None
+        closing = self._mark.search(self.text, opening.end())
+        if closing is None:
+            raise _Bad("a string never closes")
+        return self.text[opening.end() : closing.start()], closing.end()
 
     def _key(self, at: int) -> tuple[str, int]:
-        quoted = self._quoted(at)
-        if quoted is not None:
-            key, at = quoted
-            colon = re.compile(r"\s*:").match(self.text, at)
+        marked = self._marked(at)
+        if marked is not None:
+            colon = _COLON.match(self.text, marked[1])
             if colon is None:
                 raise _Bad("a key without a value")
-            return key, colon.end()
+            return marked[0], colon.end()
         found = _KEY.match(self.text, at)
         if found is None:
             raise _Bad(f"a key expected at {at}")
         return next(group for group in found.groups() if group is not None), found.end()
 
-    def _value(self, at: int, in_object: bool) -> tuple[Any, int]:
-        quoted = self._quoted(at)
-        if quoted is not None:
-            return quoted
+    def _value(self, at: int, keyed: bool) -> tuple[Any, int]:
+        """A string, or a bare word up to the next comma (in an object: the next key) or closing bracket."""
+        marked = self._marked(at)
+        if marked is not None:
+            return marked
         text = self.text
-        if text[at] in "\"'":
-            quote = text[at]
-            pattern = re.compile(quote + r"((?:[^\\" + quote + r"]|\\[\s\S])*+)" + quote + r"(?=\s*[,}\])]|\s*\Z)")
-            found = pattern.match(text, at)
-            if found is not None:
-                self.repairs.append(Repair("quotes", "arguments", found.group()[:200], found.group(1)[:200]))
-                body = found.group(1)
-                try:
-                    return json.loads(
-                        '"' + body.replace('"', '\\"' if quote == "'" else '"') + '"', strict=False
-                    ), found.end()
-                except ValueError:
-                    return body, found.end()
+        string = _STRINGS[text[at]].match(text, at) if text[at] in _STRINGS else None
+        if string is not None:
+            self._note_quotes(string.group(), string.group(1))
+            return _unescaped(string.group(1), text[at]), string.end()
         end = at
-        while end < len(text):
-            char = text[end]
-            if char in "}])":
-                break
-            if char == "," and (not in_object or _KEY.match(text, end + 1) or self._starts_quoted_key(end + 1)):
+        while end < len(text) and text[end] not in "}])":
+            if text[end] == "," and (not keyed or self._key_at(end + 1)):
                 break
             end += 1
         word = text[at:end].strip()
         if word in _WORDS:
             return _WORDS[word], end
-        if _SCALAR.match(word) and len(word) < 4000:
+        if len(word) < _LONGEST_NUMBER and _SCALAR.match(word):
             return json.loads(word), end
-        self.repairs.append(Repair("quotes", "arguments", word[:200], word[:200]))
+        self._note_quotes(word, word)
         return word, end
 
-    def _starts_quoted_key(self, at: int) -> bool:
-        rest = self.text[at : at + 32].lstrip()
-        return any(rest.startswith(quote) for quote in self.quotes)
+    def _key_at(self, at: int) -> bool:
+        """Whether a key begins at ``at``, behind a comma that may belong to a bare text."""
+        if _KEY.match(self.text, at) is not None:
+            return True
+        while self.text[at : at + 1].isspace():
+            at += 1
+        return self._mark.match(self.text, at) is not None
+
+    def _note_quotes(self, before: str, after: str) -> None:
+        self.repairs.append(Repair("quotes", "arguments", before[:MAX_REPAIR_TEXT], after[:MAX_REPAIR_TEXT]))
+
+
+def _unescaped(body: str, quote: str) -> str:
+    """The content of a string in plain quotes, as it stands if its escapes are none of JSON."""
+    inner = body if quote == '"' else body.replace('"', '\\"')
+    try:
+        return str(json.loads(f'"{inner}"', strict=False))
+    except ValueError:
+        return body
 
 
 def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
@@ -183,8 +193,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         return [call]
     parser = _Loose(text if ending == "whole" else text + "}" * 4, tuple(context.settings.get("quotes", ())))
     try:
-        call.arguments, _ = parser.parse(head.end())
-    except (_Bad, RecursionError) as error:
+        call.arguments = parser.parse(head.end())
+    except _Bad as error:
         call.fault = str(error)
         return [call]
     if ending == "closed":
@@ -195,8 +205,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """``call:NAME{k:v}`` with the first quote token of the grammar around strings."""
-    quotes = settings.get("quotes", ('"',))
-    return settings.get("lead", "call:") + name + _loose(arguments, quotes[0])
+    quote = settings.get("quotes", ('"',))[0]
+    return f"call:{name}{_loose(arguments, quote)}"
 
 
 def _loose(value: Any, quote: str) -> str:

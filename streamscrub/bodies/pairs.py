@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
 from typing import Any, Final
@@ -14,7 +13,7 @@ from ..reading import DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
 from ..tools import Tool
 from .base import Body, Context, Ending, Settings, Written
-from .tags import Value, typed
+from .tags import Value, carried, filled, typed
 
 _WORD: Final = re.compile(rb"[^\s<>{}\[\]()\"'`|/\\]{0,%d}+" % MAX_NAME)
 # Blanks between tags. Some models write a newline as the two characters of its escape.
@@ -78,8 +77,8 @@ class PairsReader:
 
     __slots__ = (
         "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_read",
-        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool", "torn",
-        "values",
+        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool",
+        "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -478,19 +477,20 @@ class PairsReader:
 def _read(raw: bytes, ending: Ending, context: Context) -> PairsReader:
     """Read the body again as it was read on the wire."""
     around, start = context.settings["around"], len(raw) - len(raw.lstrip())
-    # The closer is put back so that the last value sees what followed it on the wire.
-    closer = around.close.literals[0] if ending != "cut" else b""
     reader = PairsReader(start, around, context.offer, context.settings)
-    reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
-    if ending != "cut" and reader.values and reader.values[-1].implicit:
-        alone = PairsReader(start, around, context.offer, context.settings)
-        alone.read(bytearray(raw), len(raw), True)
-        value = alone._value
-        if value is not None and alone.over >= 0:
-            # The value holds a closer and none that is followed by a tag: the last one is the real one.
-            value.cut = False
-            alone._end_value(alone._closer, len(raw), implicit=True)
-            return alone
+    reader.read(bytearray(raw), len(raw), True)
+    if ending == "cut":
+        return reader
+    value = reader._value
+    if value is not None and reader.over >= 0:
+        # The value holds a closer and none that is followed by a tag: the last one is the real one.
+        value.cut = False
+        reader._end_value(reader._closer, len(raw), implicit=True)
+    elif not reader.settled or (reader.values and reader.values[-1].implicit):
+        # The closer is put back so that a name or a value without one sees what ended it on the wire.
+        closer = around.close.literals[0]
+        reader = PairsReader(start, around, context.offer, context.settings)
+        reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
     return reader
 
 
@@ -519,13 +519,20 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """The name and its pairs with the tags that the grammar writes."""
+    """The name and its pairs with the tags that the grammar writes. See ``tags.write`` for the settings."""
     form: dict[str, str] = settings["form"]
-    parts = [form["head"].replace("{name}", name)]
-    for key, value in arguments.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        parts.append(form["pair"].replace("{key}", key).replace("{value}", text))
-    return "".join(parts) + form.get("tail", "")
+
+    def compose(texts: dict[str, str]) -> str:
+        pairs = [filled(form["pair"], key, text) for key, text in texts.items()]
+        return "".join([form["head"].replace("{name}", name), *pairs, form.get("tail", "")])
+
+    def read(text: str) -> Written:
+        tool = settings.get("tool")
+        context = Context(Offer((tool,) if tool is not None else None), settings)
+        return decode(text.encode("utf-8", "replace"), "closed", context)[0]
+
+    closers = (form["pair"].partition("{value}")[2].strip(),)
+    return carried(name, arguments, settings, compose, read if "pairs" in settings else None, lambda value: "", closers)
 
 
 BODY: Final = Body("pairs", PairsReader, decode, write)

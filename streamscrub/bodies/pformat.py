@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from ..limits import CLOSER_WAIT, MAX_NAME
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT
@@ -18,6 +18,7 @@ _FIRST: Final = re.compile(rb"(?:[ \t]*\]|[ \t]*\d{1,4}\|)")
 _FIRST_CUT: Final = re.compile(rb"[ \t]*\d{0,4}\Z")
 _CALL: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\[(.*)\]\s*\Z", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\([|\]\\])")
+_MUST_ESCAPE: Final = re.compile(r"([|\]\\])")
 _PART: Final = re.compile(r"((?:[^|\\]|\\[\s\S]?)*+)(?:\||\Z)")
 _TRUE: Final = frozenset(("true", "yes", "1"))
 _FALSE: Final = frozenset(("false", "no", "0"))
@@ -27,18 +28,8 @@ class PformatReader:
     """Reads ``name[…]`` up to the closer of its envelope. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around",
-        "_first",
-        "_offer",
-        "_open",
-        "_tent",
-        "_tent_last",
-        "at",
-        "broken",
-        "evidence",
-        "name",
-        "run",
-    )
+        "_around", "_first", "_offer", "_open", "_tent", "_tent_last", "at", "broken", "evidence", "name", "run",
+    )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
         self.at = self._first = start
@@ -103,6 +94,10 @@ class PformatReader:
             if buf[i] == 0x5D:
                 blank = BLANK.match(buf, i + 1, end)
                 j = blank.end() if blank is not None else i + 1
+                if j - i > MAX_BLANKS:
+                    self._open = False
+                    i += 1
+                    continue
                 if j == end:
                     self.at = i
                     if not final:
@@ -199,35 +194,37 @@ def _parts(text: str) -> list[str] | None:
 
 
 def _typed(text: str, schema: Any) -> Any:
+    """The value of a slot by the first type of its schema that is not null; the text itself where it does not fit."""
     kinds = schema.get("type") if isinstance(schema, dict) else None
     kind = next((item for item in kinds if item != "null"), None) if isinstance(kinds, list) else kinds
     word = text.strip()
     if kind == "boolean":
         folded = word.lower()
         return True if folded in _TRUE else False if folded in _FALSE else text
-    if kind in ("integer", "number"):
-        try:
-            number = json.loads(word)
-        except ValueError:
-            return text
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            return text
-        return number if kind == "number" or isinstance(number, int) else text
+    if kind not in ("integer", "number", "array", "object"):
+        return text
+    try:
+        value = json.loads(word)
+    except (ValueError, RecursionError):
+        return text
     if kind in ("array", "object"):
-        try:
-            return json.loads(word)
-        except (ValueError, RecursionError):
-            return text
-    return text
+        return value
+    wanted = int if kind == "integer" else int | float
+    return value if isinstance(value, wanted) and not isinstance(value, bool) else text
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """Needs ``settings["slots"]``, the tool's slot order."""
+    """Needs ``settings["slots"]``, the tool's slot order. Raises ``ValueError`` for a blank value: the format reads
+    it as one that is left out."""
     slots = list(settings["slots"])
     parts = []
     for key, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        parts += [str(slots.index(key)), re.sub(r"([|\]\\])", r"\\\1", text)]
+        if not text.strip():
+            raise ValueError(f"P-Format cannot write the blank value of {key!r}")
+        if key not in slots:
+            raise ValueError(f"P-Format has no slot for {key!r}")
+        parts += [str(slots.index(key)), _MUST_ESCAPE.sub(r"\\\1", text)]
     return f"{name}[{'|'.join(parts)}]"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from ..attributes import read_attributes
@@ -14,6 +15,7 @@ from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
+from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
@@ -25,6 +27,7 @@ _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
 # An element that stands where a parameter should: <NAME>.
 _CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
 _CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
+_WORD: Final = re.compile(rb"[\w.:-]")
 _TAG: Final = re.compile(rb"</?+[A-Za-z_]")
 _TAG_CUT: Final = re.compile(rb"</?+\Z")
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
@@ -267,6 +270,12 @@ class TagsReader:
                 self._phase = _JSON
                 return -1
             size = tags.keys.at(buf, i, end)
+            if size > 0 and (i + size == end or _WORD.match(buf, i + size, end) is not None):
+                # The name of the tag goes on, so it is another one.
+                if i + size == end:
+                    self.torn = True
+                    return MORE
+                return self._foreign(buf, i, end) if self.evidence else DEAD
             if size > 0:
                 self._key_at = i
                 self.at = i + size
@@ -467,7 +476,7 @@ class TagsReader:
                 verdict, i = self._closing(buf, i, size, end, final)
             elif tags.keys.at(buf, i, end, True) == size:
                 verdict, i = self._opening(buf, i, size, end, final)
-            elif tags.special.at(buf, i, end, True) == size:
+            elif self._is_special(buf, i, size):
                 verdict, i = self._special(i, size)
             else:
                 verdict, i = self._ending(buf, i, size, end, final)
@@ -577,6 +586,11 @@ class TagsReader:
                 i -= 1
         return i
 
+    def _is_special(self, buf: bytearray, i: int, size: int) -> bool:
+        """Does a special marker of this size stand at ``i`` that is none of this syntax?"""
+        tags, end = self._tags, len(buf)
+        return tags.special.at(buf, i, end, True) == size > 0 and tags.wrapper_close.at(buf, i, end, True) != size
+
     def _special(self, i: int, size: int) -> tuple[int | None, int]:
         """A special opener ends the value only if the value's own closer does not follow soon."""
         if self._weak < 0:
@@ -655,7 +669,7 @@ class TagsReader:
             tail = _TAG_END.match(buf, closer + size)
             return self._end_value(closer, tail.end() if tail is not None else closer + size)
         i = self._strong if self._strong >= 0 else self._weak
-        if self._strong < 0 and self._tags.special.at(buf, i, len(buf), True) > 0:
+        if self._strong < 0 and self._is_special(buf, i, self._tags.special.at(buf, i, len(buf), True)):
             value.cut = True
         return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True)
 
@@ -683,17 +697,31 @@ class TagsReader:
         return MORE
 
 
+def _read(raw: bytes, ending: Ending, context: Context) -> tuple[TagsReader, int]:
+    """Read the call again as it was read on the wire: the reader and its verdict."""
+    settings = context.settings
+    around = settings["around"]
+    reader = TagsReader(0, around, context.offer, settings)
+    verdict = reader.read(bytearray(raw), len(raw), True)
+    value = reader._value
+    if ending == "cut" or value is None:
+        return reader, verdict
+    if reader.over >= 0:
+        # Nothing cut the stream, so the last closer of the value was the real one.
+        value.cut = False
+        reader._end_value(reader._closer, reader.over)
+    elif "name" in settings and around.close.literals:
+        # In an envelope with the name its closer ends the value; here it is not among the bytes.
+        closer = around.close.literals[0]
+        reader = TagsReader(0, around, context.offer, settings)
+        verdict = reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
+    return reader, verdict
+
+
 def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     """Read one call from behind its tag's name. ``settings["name"]`` is set where the opener carried the name."""
     settings = context.settings
-    buf = bytearray(raw)
-    reader = TagsReader(0, settings["around"], context.offer, settings)
-    verdict = reader.read(buf, len(buf), True)
-    last = reader._value
-    if ending != "cut" and last is not None and reader.over >= 0:
-        # Nothing cut the stream, so the last closer of the value was the real one.
-        last.cut = False
-        reader._end_value(reader._closer, reader.over)
+    reader, verdict = _read(raw, ending, context)
     call = Written(reader.name, end=len(raw), model_id=reader.attributes.get("id"), repairs=reader.repairs)
     call.complete = reader._phase in (_ITEMS, _JSON, _JUNK) and not any(value.cut for value in reader.values)
     if reader.torn and not reader.closed:
@@ -738,6 +766,7 @@ def _from_json(reader: TagsReader, raw: bytes, call: Written, ending: Ending, co
         calls = json_call.decode(text, how, context)
     for one in calls:
         one.model_id = one.model_id or call.model_id
+        one.repairs = [*call.repairs, *one.repairs]
     if calls:
         calls[0].start, calls[-1].end = 0, len(raw)
     return calls
@@ -789,15 +818,93 @@ def _whole(call: Written, reader: TagsReader) -> None:
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """The call with the tags that the grammar writes."""
+    """The call with the tags that the grammar writes.
+
+    ``settings["form"]`` are the texts of the grammar file, ``settings["tool"]`` is the tool if it is known. With the
+    settings of the reader beside them the call is read back. Raises ``ValueError`` for what the format cannot carry.
+    """
     form: dict[str, str] = settings["form"]
-    parts = [form["call_open"].replace("{name}", name)]
+
+    def compose(texts: dict[str, str]) -> str:
+        parts = [form["call_open"].replace("{name}", name)]
+        for key, text in texts.items():
+            flag = "true" if isinstance(arguments[key], str) else "false"
+            parts.append(filled(form["value"].replace("{string}", flag), key, text))
+        return form.get("join", "").join([*parts, form["call_close"]])
+
+    def read(text: str) -> Written:
+        raw = text.encode("utf-8", "replace")
+        tags: Tags = settings["tags"]
+        head = max(tags.call_open.at(raw, 0, len(raw), True), 0)
+        tool = settings.get("tool")
+        return decode(raw[head:], "whole", Context(Offer((tool,) if tool is not None else None), settings))[0]
+
+    def stated(value: Any) -> str:
+        return "" if "{string}" not in form["value"] else "text" if isinstance(value, str) else "json"
+
+    closers = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    return carried(name, arguments, settings, compose, read if "tags" in settings else None, stated, closers)
+
+
+def filled(form: str, key: str, value: str) -> str:
+    """The form with both fields filled in; a value may hold what looks like a field."""
+    before, _, after = form.partition("{value}")
+    return before.replace("{key}", key) + value + after
+
+
+def carried(
+    name: str,
+    arguments: dict[str, Any],
+    settings: Settings,
+    compose: Callable[[dict[str, str]], str],
+    read: Callable[[str], Written] | None,
+    stated: Callable[[Any], str],
+    closers: tuple[str, ...],
+) -> str:
+    """A call in a format without escapes, made so that it reads back as these arguments.
+
+    Each value is written in the first spelling that does. ``stated`` says how the format has it typed; without ``read``
+    a value must not hold one of the ``closers``.
+    """
+    tool: Tool | None = settings.get("tool")
+
+    def same(text: str, wanted: dict[str, Any]) -> bool:
+        if read is None:
+            return True
+        call = read(text)
+        if call.name != name or call.fault or not call.complete or call.repairs:
+            return False
+        return _equal(type_texts(call.texts, tool)[0] if call.texts is not None else call.arguments, wanted)
+
+    texts: dict[str, str] = {}
     for key, value in arguments.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        flag = "true" if isinstance(value, str) else "false"
-        parts.append(form["value"].replace("{key}", key).replace("{string}", flag).replace("{value}", text))
-    parts.append(form["call_close"])
-    return form.get("join", "").join(parts)
+        how = stated(value)
+        for text in _spellings(value, how):
+            safe = read is not None or not any(closer.lower() in text.lower() for closer in closers)
+            kept = read is not None or _equal(type_texts({key: (text, how)}, tool)[0], {key: value})
+            if safe and kept and same(compose({key: text}), {key: value}):
+                texts[key] = text
+                break
+        else:
+            raise ValueError(f"this format cannot carry the value of {key!r} in a call of {name!r}")
+    whole = compose(texts)
+    if not same(whole, arguments):
+        raise ValueError(f"this format cannot carry the call of {name!r}")
+    return whole
+
+
+def _spellings(value: Any, how: str) -> list[str]:
+    """The texts that may stand for a value, the plainest first: itself, with entities, as JSON."""
+    encoded = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, str):
+        return [encoded]
+    plain = [value, html.escape(value, quote=False)]
+    return plain if how else [*plain, encoded]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equal as JSON, where 1 and true differ."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 BODY: Final = Body("tags", TagsReader, decode, write)

@@ -62,9 +62,8 @@ class Code(Candidates):
         k = info.end() if info is not None else j
         language = word.decode("utf-8", "replace").lower()
         special = {"json", *tables.fences}
-        if k == end and not final:
-            if not language or any(name.startswith(language) for name in special):
-                return MORE if k - j <= MAX_BLANKS else DEAD
+        if k == end and not final and (not language or any(name.startswith(language) for name in special)):
+            return MORE if k - j <= MAX_BLANKS else DEAD
         newline = k < end and buf[k] in b"\r\n"
         if newline and buf[k] == 0x0D and k + 1 == end and not final and (not language or language in special):
             return MORE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Final
 
 from ..events import Event, Reasoning, Repair, Text, ToolCall
@@ -67,9 +68,6 @@ def _as_reasoning(event: Event) -> Event:
     if type(event) is Text:
         return Reasoning(event.text, event.span)
     if type(event) is ToolCall:
-        return ToolCall(
-            event.number, event.name, event.arguments, event.raw, event.grammar, event.span,
-            (*event.repairs, Repair("unclosed_reasoning", "")), event.strategy if event.repairs else "unclosed_reasoning",
-            event.model_id,
-        )  # fmt: skip
+        repairs = (*event.repairs, Repair("unclosed_reasoning", ""))
+        return replace(event, repairs=repairs, strategy=event.strategy if event.repairs else "unclosed_reasoning")
     return event

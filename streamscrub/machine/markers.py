@@ -9,14 +9,14 @@ from ..blocks import BlockReader, Envelope, Use
 from ..bodies.tags import TagsReader
 from ..events import DropKind
 from ..frames import Frame, HeaderReader
-from ..grammar import Kind, Role
 from ..limits import MAX_BLANKS, MAX_HEADER
 from ..lines import ElementReader, element_at
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import CUT
+from ..tables import Kind, Role
 from .release import tag_name
 from .starts import LineStarts
-from .state import RESULT, Candidate
+from .state import Candidate
 
 _TAG_END: Final = re.compile(rb"[ \t\r\n]*+/?>")
 _TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]*+/?\Z")
@@ -47,7 +47,7 @@ class Markers(LineStarts):
             self._advance(p, p + 1)
             return DEAD
         word = bytes(buf[p : p + size])
-        role = tables.roles.get(word) or tables.roles[word.lower()]
+        role = tables.role(word)
         if not role.special:
             if self._frame_kind == "text" or (self._span and self._quoted(p, end, final) != DEAD):
                 if self._span and not self._frame_kind and not self._span_sure:

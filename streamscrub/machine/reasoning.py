@@ -7,10 +7,10 @@ from typing import Any
 from ..blocks import NEST, BlockReader, Use
 from ..bodies.tags import TagsReader
 from ..events import DropKind
-from ..grammar import Kind, Role
 from ..limits import MAX_HEADER
 from ..reading import DEAD, DONE, MORE
 from ..sentinels import CUT
+from ..tables import Kind, Role
 from .markers import SIGIL_CUT, SIGIL_TAG
 from .state import NO_PAD, TEXT, Reads
 from .text import TextMode
@@ -61,7 +61,7 @@ class ReasoningMode(TextMode):
                 self._i = p + 1
                 continue
             word = bytes(buf[p : p + size])
-            role = tables.roles.get(word) or tables.roles[word.lower()]
+            role = tables.role(word)
             verdict = self._reason_marker(role, p, size, end, final)
             if verdict == MORE:
                 return self._reasoned(p, final)
@@ -209,7 +209,7 @@ class ReasoningMode(TextMode):
             if size <= 0:
                 break
             word = bytes(self._buf[p : p + size])
-            role = tables.roles.get(word) or tables.roles[word.lower()]
+            role = tables.role(word)
             if role.special and role.kind in (Kind.CONTROL, Kind.UNWRAP, Kind.CLOSE):
                 self._tell_reasoning(p)
                 self._drop("control", p, p + size)
@@ -306,10 +306,9 @@ class ReasoningMode(TextMode):
         draft = self._last_draft
         if draft is None:
             return DEAD
-        if draft.at <= p:
-            if draft.read(self._buf, p, False) != MORE or not _in_string(draft):
-                self._last_draft = None
-                return DEAD
+        if draft.at <= p and (draft.read(self._buf, p, False) != MORE or not _in_string(draft)):
+            self._last_draft = None
+            return DEAD
         verdict = draft.read(self._buf, end, False)
         if verdict == MORE and not final:
             return MORE

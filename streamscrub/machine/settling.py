@@ -14,7 +14,7 @@ from ..bodies.json_call import CallReader, scan
 from ..bodies.tags import TagsReader
 from ..events import Repair
 from ..frames import Header, HeaderReader
-from ..lines import ElementReader, FenceReader, LineReader, declared
+from ..lines import FenceReader, LineReader, declared
 from ..reading import DEAD, DONE, MORE
 from ..resolve import decode_parts, merge_headed, settle_call
 from .release import Release

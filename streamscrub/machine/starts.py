@@ -6,13 +6,13 @@ import re
 from typing import Any, Final
 
 from ..frames import HeaderReader
-from ..grammar import Kind
 from ..limits import MAX_NAME
 from ..lines import ActionReader, BareReader, GlmForm, NamedReader
-from ..reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
+from ..reading import BLANK, DEAD, MORE, NOTHING, Around
 from ..sentinels import CUT
+from ..tables import Kind
 from .code import Code
-from .state import RESULT, Candidate
+from .state import Candidate
 
 _RECIPIENT: Final = re.compile(rb"to=[^\s<{]{1,%d}+[ \t]*+" % MAX_NAME)
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
@@ -158,7 +158,7 @@ class LineStarts(Code):
 
     def _plain_around(self) -> Around:
         bare = self._tables.bare
-        return bare.around if bare is not None else Around(outer=self._tables.outer)
+        return bare.around if bare is not None else Around(outer=self._tables.marks)
 
     def _quotes(self) -> dict[str, Any]:
         bare = self._tables.bare

@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 from ..blocks import Envelope
 from ..events import DropKind, Dropped, Event, Reasoning, Text, set_span, set_text
 from ..frames import Frame
-from ..grammar import Role, Tables
 from ..names import Offer
 from ..reading import DEAD, DONE, MORE, Run
 from ..sentinels import Sentinels
+from ..tables import Role, Tables
 
 # What the machine is in: text, a candidate, a reasoning section, protected code, a result that the model made up,
 # the rest of a response that is dropped, the rest of a block that was too large, frames without their tokens.

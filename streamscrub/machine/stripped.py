@@ -97,7 +97,7 @@ class Stripped(ReasoningMode):
             return DEAD
         recipient = head.group(1).decode("utf-8", "replace")
         name = recipient if self._offer.get(recipient) is not None else recipient.removeprefix(frame.prefix)
-        around = Around(NOTHING, self._tables.outer, self._tables.special)
+        around = Around(NOTHING, self._tables.marks, self._tables.special)
         envelope = Envelope(frame.name, around, named=frame.uses, special=True, closes=False)
         block = BlockReader(envelope, self._offer, head.end(), attributes={"name": name})
         block.evidence = True

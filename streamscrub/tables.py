@@ -1,0 +1,85 @@
+"""What the machine asks about markers: what each does, and the forms that have none. Built by ``union``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+from .blocks import Envelope
+from .frames import Frame
+from .reading import NOTHING
+from .sentinels import Sentinels
+
+
+class Kind(IntEnum):
+    """What a marker does where it stands. Where two files claim one marker, the lower kind has it."""
+
+    OPEN = 0  # opens a call envelope
+    TAG = 1  # opens a call whose tag carries its name
+    WRAP = 2  # opens a section around calls
+    UNWRAP = 3  # closes one
+    CLOSE = 4  # closes a call; an orphan where it stands alone
+    KEY = 5  # opens a parameter; text where it stands alone
+    THINK = 6
+    UNTHINK = 7
+    CONTROL = 8
+    TURN = 9  # opens a turn of another role
+    RESULT = 10
+    FRAME = 11
+    SIGIL = 12  # the start of any tag of a special syntax
+    ANSWER = 13  # opens or closes a wrapper around the answer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Role:
+    """A marker with what it does and whose it is.
+
+    ``target`` depends on the kind: an ``Envelope`` (OPEN), a ``Use`` (TAG), a ``Frame`` (FRAME), the closers of a
+    result (RESULT), the file's table (THINK), or "open", "close" or "result" for what is opened or closed.
+    """
+
+    kind: Kind
+    literal: bytes
+    special: bool
+    grammar: str
+    target: Any = None
+    attributes: bool = False  # its tag may carry attributes, and is not at its end yet
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A markerless form that starts a line."""
+
+    syntax: str
+    grammar: str
+    start: str = ""
+    then: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Tables:
+    """Markers with their roles, envelopes, lines and fences of a set of grammars."""
+
+    marks: Sentinels = NOTHING  # all markers
+    special: Sentinels = NOTHING  # openers that are tokens
+    specials: Sentinels = NOTHING  # all tokens
+    roles: dict[bytes, Role] = field(default_factory=dict)
+    stop: re.Pattern[bytes] = re.compile(rb"(?!)")  # in bytes: where text has to be looked at
+    lead: re.Pattern[str] = re.compile(r"(?!)")  # in text: characters that take a delta off the fast way
+    lines: tuple[Line, ...] = ()
+    words: Sentinels = NOTHING  # line starts that are literal words
+    # What a fence of this language holds: calls, reasoning or a result.
+    fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
+    bare: Envelope | None = None
+    reserved: frozenset[str] | None = None  # elements are on if this is a set
+    frames: tuple[Frame, ...] = ()
+    stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
+
+    def role(self, word: bytes) -> Role:
+        """The role of a marker as it stands on the wire."""
+        return self.roles.get(word) or self.roles[word.lower()]
+
+    def __deepcopy__(self, memo: object) -> Tables:
+        return self

@@ -1,0 +1,433 @@
+"""The union of several grammars as ``Tables``. An opener leads to one envelope, and other files add bodies to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from .blocks import Envelope, Use
+from .bodies import BODIES
+from .bodies.pairs import Pairs
+from .bodies.tags import Tags
+from .frames import Frame
+from .grammar import Grammar, GrammarError, find, with_needed
+from .reading import NOTHING, Around
+from .sentinels import Sentinels, sentinels
+from .spellings import bars, is_special, spelled
+from .tables import Kind, Line, Role, Tables
+
+_FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
+_OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An envelope as the files add to it."""
+
+    open: list[tuple[str, Mapping[str, Any], Grammar]] = field(default_factory=list)
+    close: list[str] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
+    separators: list[str] = field(default_factory=list)
+    bodies: list[tuple[int, Mapping[str, Any], Grammar]] = field(default_factory=list)
+    flags: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Family:
+    """Tags that share their sigils and parameters: ``<invoke name=…>`` and its namespaces."""
+
+    grammar: Grammar
+    sigils: list[tuple[str, str]] = field(default_factory=list)
+    call: list[str] = field(default_factory=list)
+    key: list[Mapping[str, Any]] = field(default_factory=list)
+    wrapper: list[str] = field(default_factory=list)
+    special: bool = False
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """What stands before a tag's word, in openers and closers; special tags may have a blank there."""
+        gaps = ("", " ") if self.special else ("",)
+        return [(opens + gap, closes + gap) for opens, closes in self.sigils for gap in gaps]
+
+    def opening(self, words: Iterable[str]) -> Iterator[str]:
+        """All openers of these words."""
+        return (opens + word for opens, _ in self.pairs for word in words)
+
+    def closing(self, words: Iterable[str]) -> Iterator[str]:
+        """All closers of these words."""
+        return (closes + word for _, closes in self.pairs for word in words)
+
+    @property
+    def keys(self) -> list[str]:
+        """The words of its parameters."""
+        return [key["name"] for key in self.key]
+
+
+class _Union:
+    """Collects what the files say, gives every marker its role, and compiles what the roles lead to."""
+
+    def __init__(self, grammars: tuple[Grammar, ...], model: str | None, chosen: bool) -> None:
+        self.grammars = grammars
+        self.model = model
+        self.chosen = chosen  # the caller named them
+        self.roles: dict[bytes, Role] = {}
+        self.entries: dict[str, _Entry] = {}
+        self.families: dict[str, _Family] = {}
+        self.lines: list[tuple[int, Line]] = []
+
+    def build(self) -> Tables:
+        for grammar in self.grammars:
+            self._collect(grammar)
+        for grammar in self.grammars:
+            self._standing_alone(grammar)
+        for name, family in self.families.items():
+            self._tag_roles(name, family)
+        for name, entry in self.entries.items():
+            self._envelope_roles(name, entry)
+        for grammar in self.grammars:
+            self._frame_roles(grammar)
+        marks = self._of(*Kind)
+        tables = Tables(
+            marks=marks,
+            special=_exact(role for role in self.roles.values() if role.special and role.kind in _OPENERS),
+            specials=_exact(role for role in self.roles.values() if role.special),
+            stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
+            lead=_lead(marks),
+        )
+        self._targets(tables)
+        return tables
+
+    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: bool) -> None:
+        """Give a marker its role. Raises ``GrammarError`` if two files open different calls with it."""
+        raw = literal.encode()
+        key = raw if special else raw.lower()
+        old = self.roles.get(key)
+        if old is not None:
+            calls = (Kind.OPEN, Kind.TAG)
+            if old.kind in calls and kind in calls and old.target != target:
+                raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
+            if old.kind <= kind:
+                return
+        self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
+
+    def _of(self, *kinds: Kind) -> Sentinels:
+        chosen = [role for role in self.roles.values() if role.kind in kinds]
+        return sentinels(
+            tuple(role.literal for role in chosen if role.special),
+            tuple(role.literal for role in chosen if not role.special),
+        )
+
+    def _spoken(self, grammar: Grammar) -> bool:
+        """Does the model speak this grammar?"""
+        return self.model is not None and grammar.speaks(self.model)
+
+    # -- what the files say
+
+    def _collect(self, grammar: Grammar) -> None:
+        data = grammar.data
+        for one in data.get("envelope", ()):
+            entry = self.entries.setdefault(one["name"], _Entry())
+            special = bool(one.get("special"))
+            entry.open += [
+                (word, one, grammar) for literal in one.get("open", ()) for word in spelled(literal, special)
+            ]
+            entry.close += [word for literal in one.get("close", ()) for word in spelled(literal, special)]
+            entry.headers += one.get("headers", ())
+            entry.separators += one.get("separators", ())
+            entry.flags |= {key for key in ("chains", "fenced", "from_last", "special", "demand") if one.get(key)}
+        for place, one in enumerate(data.get("body", ())):
+            for name in one["envelope"]:
+                entry = self.entries.setdefault(name, _Entry())
+                entry.headers += one.get("headers", ())
+                entry.separators += one.get("separators", ())
+                entry.bodies.append((one.get("order", 100 + place), one, grammar))
+        for one in data.get("pairs", ()):
+            for name in one["envelope"]:
+                body = {"syntax": "pairs", "literals": one}
+                self.entries.setdefault(name, _Entry()).bodies.append((one.get("order", 50), body, grammar))
+        for one in data.get("tags", ()):
+            family = self.families.setdefault(one.get("of", grammar.name), _Family(grammar))
+            if "of" not in one:
+                family.grammar = grammar
+            for opens, closes in one.get("sigils", ()):
+                both = (bars(opens), bars(closes)) if one.get("spelling") == "bars" else ([opens], [closes])
+                family.sigils += zip(*both, strict=True)
+            family.call += one.get("call", ())
+            family.key += one.get("key", ())
+            family.wrapper += one.get("wrapper", ())
+            family.special = family.special or bool(one.get("special"))
+
+    # -- roles
+
+    def _standing_alone(self, grammar: Grammar) -> None:
+        """Markers that need no envelope: sections, reasoning, control tokens, turns, results."""
+        data = grammar.data
+
+        def add(kind: Kind, literals: Iterable[str], special: bool, target: Any = None) -> None:
+            for literal in literals:
+                for word in spelled(literal, special):
+                    self._add(kind, word, special, grammar, target)
+
+        for one in data.get("section", ()):
+            add(Kind.WRAP, one.get("open", ()), bool(one.get("special")))
+            add(Kind.UNWRAP, one.get("close", ()), bool(one.get("special")))
+        if not data.get("needs_model") or self._spoken(grammar):
+            for one in data.get("reasoning", ()):
+                add(Kind.THINK, one.get("open", ()), bool(one.get("special")), one)
+                add(Kind.UNTHINK, one.get("close", ()), bool(one.get("special")), one)
+        add(Kind.CONTROL, data.get("control", {}).get("tokens", ()), True)
+        add(Kind.CONTROL, data.get("control", {}).get("after_markup", ()), False)
+        for one in data.get("answer", ()):
+            add(Kind.ANSWER, one.get("open", ()), False, "open")
+            add(Kind.ANSWER, one.get("close", ()), False, "close")
+        add(Kind.TURN, data.get("turn", {}).get("open", ()), True)
+        for one in data.get("result", ()):
+            special = bool(one.get("special"))
+            closers = _encode(one.get("close", ()))
+            if one.get("after_call"):
+                self.lines += [(90, Line("result", grammar.name, literal)) for literal in one.get("open", ())]
+            else:
+                target = sentinels(closers) if special else sentinels((), closers)
+                add(Kind.RESULT, one.get("open", ()), special, target)
+            add(Kind.CLOSE, one.get("close", ()), special, "result")
+
+    def _tag_roles(self, name: str, family: _Family) -> None:
+        special, grammar = family.special, family.grammar
+        for literal in family.opening(family.call):
+            self._add(Kind.TAG, literal, special, grammar, name)
+        for literal in family.opening(family.keys):
+            self._add(Kind.KEY, literal, special, grammar)
+        for literal in family.closing([*family.call, *family.keys]):
+            self._add(Kind.CLOSE, literal, special, grammar)
+        if special:
+            # Every tag of a special syntax is markup, whatever its word.
+            for literal in (*family.opening(family.wrapper), *(opens for opens, _ in family.sigils)):
+                self._add(Kind.SIGIL, literal, True, grammar, "open")
+            for literal in (*family.closing(family.wrapper), *(closes for _, closes in family.sigils)):
+                self._add(Kind.SIGIL, literal, True, grammar, "close")
+
+    def _envelope_roles(self, name: str, entry: _Entry) -> None:
+        for literal, one, grammar in entry.open:
+            attributes = bool(one.get("attributes"))
+            word = literal.removesuffix(">") if attributes else literal
+            self._add(Kind.OPEN, word, bool(one.get("special")), grammar, name, attributes=attributes)
+        owner = entry.open[0][2] if entry.open else self.grammars[0]
+        for literal in entry.close:
+            if literal not in _FENCES:
+                self._add(Kind.CLOSE, literal, is_special(literal), owner)
+
+    def _frame_roles(self, grammar: Grammar) -> None:
+        if "frame" in grammar.data:
+            frame = Frame.read(grammar.name, grammar.data["frame"])
+            for token in frame.openers:
+                self._add(Kind.FRAME, token.decode(), True, grammar)
+            for token in frame.others:
+                self._add(Kind.CONTROL, token.decode(), True, grammar)
+
+    # -- what the roles lead to
+
+    def _targets(self, tables: Tables) -> None:
+        bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
+        quotes = tuple(sorted({quote for body in bodies for quote in body.get("quotes", ())}))
+        leaks = tuple(role.literal.decode() for role in self.roles.values() if role.special or role.kind is Kind.CLOSE)
+        common = {"leaks": leaks, "quotes": quotes}
+        plain = Around(NOTHING, tables.marks, tables.special, sentinels(_encode(quotes)))
+        families = {name: self._tags(family, plain) for name, family in self.families.items()}
+        uses = {}
+        for name, settings in families.items():
+            around = replace(plain, close=settings["tags"].call_close)
+            uses[name] = Use(BODIES["tags"], name, {**common, **settings, "around": around})
+        envelopes = {name: self._envelope(name, entry, plain, common, families) for name, entry in self.entries.items()}
+        for grammar in self.grammars:
+            if "frame" in grammar.data:
+                frame = Frame.read(grammar.name, grammar.data["frame"])
+                around = replace(plain, close=sentinels(frame.ends))
+                settings = {**common, "around": around}
+                reads = tuple(Use(BODIES[syntax], grammar.name, settings) for syntax in ("json_arguments", "text"))
+                tables.frames += (frame.bound(around, reads),)
+                if self._spoken(grammar):
+                    tables.stripped = frame.name
+        frames = {frame.name: frame for frame in tables.frames}
+        targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses}
+        for key, role in self.roles.items():
+            if role.kind in targets:
+                role = replace(role, target=targets[role.kind][role.target])
+            elif role.kind is Kind.FRAME:
+                role = replace(role, target=frames[role.grammar])
+            tables.roles[key] = role
+        self._forms(tables, envelopes)
+
+    def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:
+        """Lines, fences and elements."""
+        for grammar in self.grammars:
+            for place, one in enumerate(grammar.data.get("line", ())):
+                for start in one.get("start", ("",)):
+                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""))
+                    self.lines.append((one.get("order", 100 + place), line))
+            for one in grammar.data.get("fence", ()):
+                for language in one["languages"]:
+                    if "envelope" in one:
+                        tables.fences[language] = envelopes[one["envelope"]]
+                    elif self.chosen or one["reads"] == "result" or self._spoken(grammar):
+                        # An ordinary word: a fence of reasoning needs to be expected.
+                        tables.fences[language] = one["reads"]
+            if "elements" in grammar.data:
+                tables.reserved = frozenset(grammar.data["elements"]["reserved"])
+        tables.lines = tuple(line for _, line in sorted(self.lines, key=lambda pair: pair[0]))
+        tables.words = sentinels(_encode({line.start for line in tables.lines if line.start}))
+        tables.bare = envelopes.get("bare")
+
+    def _tags(self, family: _Family, plain: Around) -> dict[str, Any]:
+        """The settings of the tags body for one family."""
+
+        def made(words: Iterable[str]) -> Sentinels:
+            raw = _encode(words)
+            return sentinels(raw) if family.special else sentinels((), raw)
+
+        call_open, call_close = made(family.opening(family.call)), made(family.closing(family.call))
+        key_open, key_close = made(family.opening(family.keys)), made(family.closing(family.keys))
+        # Soft tags stand in the envelopes of others, so their closers end a run of tags as well.
+        envelopes = [
+            literal.removesuffix(">")
+            for entry in self.entries.values()
+            for literal in entry.close
+            if literal.startswith("</") and not is_special(literal)
+        ]
+        wrapper_close = made([*family.closing(family.wrapper), *(() if family.special else envelopes)])
+        openers = self._of(Kind.OPEN, Kind.TAG)
+        special = plain.special.exact
+        own = {*call_open.exact, *(opens.encode() for opens, _ in family.sigils)}
+        foreign = sentinels(tuple(word for word in special if word not in own))
+        styles = {
+            opener.encode().lower(): {name: value for name, value in key.items() if name != "name"}
+            for key in family.key
+            for opener in family.opening([key["name"]])
+        }
+        tags = Tags(
+            call_open,
+            call_close,
+            key_open,
+            key_close,
+            wrapper_close,
+            _joined(key_close, key_open, call_close, wrapper_close, foreign),
+            _joined(plain.special, key_open, call_close, wrapper_close, openers),
+            foreign,
+            openers,
+        )
+        entities = any(
+            one.get("entities") and self._spoken(grammar)
+            for grammar in self.grammars
+            for one in grammar.data.get("tags", ())
+        )
+        return {"tags": tags, "styles": styles, "special": family.special, "entities": entities}
+
+    def _envelope(
+        self,
+        name: str,
+        entry: _Entry,
+        plain: Around,
+        common: Mapping[str, Any],
+        families: Mapping[str, Mapping[str, Any]],
+    ) -> Envelope:
+        close = sentinels(
+            tuple(word.encode() for word in entry.close if is_special(word)),
+            tuple(word.encode() for word in entry.close if not is_special(word)),
+        )
+        around = replace(plain, close=close)
+        uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
+        for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
+            settings = {**one.get("settings", {}), **common, "around": around}
+            if one["syntax"] == "pairs":
+                words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
+                words.pop("envelope")
+                settings["pairs"] = Pairs(words, close, plain.special)
+            elif one["syntax"] == "tags":
+                settings |= families[settings.get("of", grammar.name)]
+            use = Use(BODIES[one["syntax"]], grammar.name, settings)
+            places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
+            for place in places:
+                uses[place].append(use)
+        separators = tuple(dict.fromkeys(entry.separators))
+        return Envelope(
+            name=name,
+            around=around,
+            uses=tuple(uses["plain"]),
+            named=tuple(uses["named"]),
+            headed=tuple(uses["headed"]),
+            inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
+            separators=sentinels(_encode(word for literal in separators for word in spelled(literal, True))),
+            headers=tuple(_template(header, separators) for header in entry.headers),
+            special="special" in entry.flags,
+            closes=bool(entry.close),
+            chains="chains" in entry.flags,
+            fenced="fenced" in entry.flags,
+            from_last="from_last" in entry.flags,
+            demand="demand" in entry.flags,
+        )
+
+
+def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(literal.encode() for literal in literals)
+
+
+def _exact(roles: Iterable[Role]) -> Sentinels:
+    return sentinels(tuple(role.literal for role in roles))
+
+
+def _joined(*parts: Sentinels) -> Sentinels:
+    return sentinels(
+        tuple(word for part in parts for word in part.exact), tuple(word for part in parts for word in part.loose)
+    )
+
+
+def _lead(marks: Sentinels) -> re.Pattern[str]:
+    """What takes a text delta off the fast way: a character that may begin markup.
+
+    A marker that begins with a letter needs its second one too, or the end of the delta, so that prose stays on it.
+    Every branch starts with a literal, which lets the search run over other characters in one go.
+    """
+    heads = {literal.decode()[:2] for literal in marks.literals}
+    branches = {"\n", "`"} | {re.escape(head[0]) for head in heads if not head[0].isalnum()}
+    for head in heads:
+        if head[0].isalnum():
+            seconds = "".join(sorted({case(head[1]) for case in (str.lower, str.upper)}))
+            branches |= {rf"{case(head[0])}(?:[{re.escape(seconds)}]|\Z)" for case in (str.lower, str.upper)}
+    return re.compile("|".join(sorted(branches)))
+
+
+def _template(header: str, separators: tuple[str, ...]) -> tuple[str, ...]:
+    """Split ``{id}SEP{name}`` at its separators: text, separator, text and so on."""
+    if not separators:
+        return (header,)
+    parts = re.split(f"({'|'.join(map(re.escape, separators))})", header)
+    return tuple(parts if parts[-1] else parts[:-1])
+
+
+@lru_cache(maxsize=64)
+def _tables(grammars: tuple[Grammar, ...], model: str | None, chosen: bool) -> Tables:
+    return _Union(with_needed(grammars), model, chosen).build()
+
+
+def tables_for(names: Iterable[str | Path | Grammar] | None, model: str | None) -> Tables:
+    """The tables of these grammars, cached. ``model`` matters only to those that read something else when it is named.
+
+    Raises ``ValueError`` or ``GrammarError`` for names and files that are wrong.
+    """
+    grammars = find(names)
+    asked = model is not None and any(_asks(grammar) and grammar.speaks(model) for grammar in grammars)
+    return _tables(grammars, model if asked else None, names is not None)
+
+
+def _asks(grammar: Grammar) -> bool:
+    """Does this grammar read anything differently when a model is named?"""
+    data = grammar.data
+    return bool(
+        data.get("needs_model")
+        or "frame" in data
+        or any(one.get("entities") for one in data.get("tags", ()))
+        or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
+    )
