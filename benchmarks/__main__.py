@@ -54,10 +54,11 @@ def hostile(repeats: int) -> Iterator[Row]:
     for filler in FILLERS:
         large, small = (measure.deltas_of((filler * size)[:size]) for size in (80_000, 20_000))
         ratio = float("inf")
-        for _ in range(3):  # a busy machine makes a figure worse, never better
-            slow, quick = measure.least(partial(measure.stream, large), partial(measure.stream, small), repeats=repeats)
+        for attempt in range(3):  # a busy machine makes a figure worse, never better
+            rounds = repeats if attempt else 2
+            slow, quick = measure.least(partial(measure.stream, large), partial(measure.stream, small), repeats=rounds)
             ratio = min(ratio, slow / quick)
-            if ratio <= 4.5:
+            if ratio <= 4.5 or slow > 2:
                 break
         yield f"80 kB over 20 kB of {filler!r}", ratio, "x", 5.0
 

@@ -1,11 +1,11 @@
-"""A body never raises or costs seconds, gives an object or no call, and is not touched if it is strict JSON."""
+"""A body never raises or costs seconds, and a call without a repair has its arguments on the wire as strict JSON."""
 
 from __future__ import annotations
 
 import json
 import time
 
-from streamscrub import scrub
+from streamscrub import ToolCall, scrub
 from tests.strategies import TOOLS
 
 
@@ -20,18 +20,17 @@ def one_input(data: bytes) -> None:
     for call in result.calls:
         json.dumps(call.arguments, allow_nan=False).encode()
         assert call.name in {tool["name"] for tool in TOOLS}
-        assert bool(call.repairs) or strict(body), call
+        if body.lstrip().startswith(("{", "[")) and call.arguments and not call.repairs:
+            assert stands_on_the_wire(call), call
 
 
-def strict(body: str) -> bool:
-    """True if the body is made of strict JSON values: then, and only then, a call needs no repair."""
-    decoder = json.JSONDecoder()
-    at = 0
-    try:
-        while body[at:].strip(" \t\r\n,;"):
-            at += len(body[at:]) - len(body[at:].lstrip(" \t\r\n,;"))
-            at = decoder.raw_decode(body, at)[1]
-    except ValueError:
-        # Other bodies of the same envelope (tags, calls, lone names) are no JSON at all.
-        return not body.lstrip().startswith(("{", "["))
-    return True
+def stands_on_the_wire(call: ToolCall) -> bool:
+    """True if a strict JSON object with these arguments begins at one of the braces of the raw block."""
+    raw = call.raw.decode("utf-8", "replace")
+    for at in (index for index, character in enumerate(raw) if character == "{"):
+        try:
+            if json.JSONDecoder().raw_decode(raw, at)[0] == call.arguments:
+                return True
+        except (ValueError, RecursionError):
+            continue
+    return False

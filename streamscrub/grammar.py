@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .bodies import BODIES
+from .modelids import spellings
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_LITERAL: Final = 64  # bytes of one marker
@@ -98,9 +99,9 @@ class Grammar:
         return tuple(self.data.get("models", ()))
 
     def speaks(self, model: str) -> bool:
-        """Does one of the patterns match this model id (any case, provider prefix ignored)?"""
-        short = model.lower().rsplit("/", 1)[-1]
-        return any(fnmatchcase(short, pattern) or fnmatchcase(model.lower(), pattern) for pattern in self.models)
+        """Does one of the patterns match this model id, in any case, with or without its provider and suffixes?"""
+        names = spellings(model)
+        return any(fnmatchcase(name, pattern.lower()) for pattern in self.models for name in names)
 
     @property
     def examples(self) -> list[dict[str, Any]]:

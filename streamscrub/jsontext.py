@@ -126,7 +126,7 @@ class JsonReader:
             elif self._state == AFTER_QUOTE:
                 verdict = self._after_quote(buf, end, final)
             elif self._state == IN_COMMENT:
-                verdict = self._in_comment(buf, end)
+                verdict = self._in_comment(buf, end, final)
             else:
                 verdict = self._between(buf, end, final)
             if verdict != GO_ON:
@@ -258,12 +258,15 @@ class JsonReader:
         self._state = IN_COMMENT
         return GO_ON
 
-    def _in_comment(self, buf: bytearray, end: int) -> int:
+    def _in_comment(self, buf: bytearray, end: int, final: bool) -> int:
+        """A closer ends a comment as well, so that one which never ends does not swallow the rest of the response."""
         mark = self._comment_end
-        close = buf.find(mark, self.at, end)
-        if close < 0:
-            return self._wait(max(self.at, end - len(mark) + 1))
-        self.at = close + len(mark)
+        stop = buf.find(mark, self.at, end)
+        limit = stop if stop >= 0 else end
+        close, size = self._around.close.find(buf, self.at, limit, final or stop >= 0)
+        if size <= 0 and stop < 0:
+            return self._wait(min(close, max(self.at, end - len(mark) + 1)))
+        self.at = close if size > 0 else stop + len(mark)
         self._state = BETWEEN
         return GO_ON
 

@@ -8,44 +8,11 @@ from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
 from .grammar import Grammar, shipped
+from .modelids import spellings
 
-# What providers and converters add behind an id. None of it changes what the model writes.
-_OFFERS: Final = re.compile(r":(?:free|beta|nitro|floor|online|extended|thinking|exacto|latest|cloud)\Z")
-_FILES: Final = re.compile(r"\.(?:gguf|safetensors|bin|onnx)\Z|-\d{5}-of-\d{5}\Z")
-_WEIGHTS: Final = re.compile(
-    r"[-_.:](?:gguf|ggml|awq|gptq|exl[23]|mlx|marlin|onnx|openvino|bnb|autoround|ud|imat|i1|dynamic|quantized|quant"
-    r"|(?:nv|mx)?fp(?:4|8|16|32)(?:-dynamic)?|bf16|int[48]|w\d{1,2}a\d{1,2}|\d(?:\.\d{1,2})?-?(?:bit|bpw)|4bit-dwq|dwq"
-    r"|(?:iq|q)[1-8](?:_[0-9a-z]{1,3}){0,3})\Z"
-)
-# `us.anthropic.claude-…`: words with dots between them, before the id itself.
-_DOTTED: Final = re.compile(r"(?:[a-z-]{2,16}\.){1,3}(?=[a-z])")
 _GLOB: Final = re.compile(r"\[[^\]]*+\]|[*?]")
 
 _Rank: TypeAlias = tuple[bool, int, bool, str]
-
-
-def spellings(model: str) -> tuple[str, ...]:
-    """All that a pattern may match: the id without what was added behind it, then without what stands before it.
-
-    >>> spellings("OpenRouter/Anthropic/Claude-3.7:free")
-    ('openrouter/anthropic/claude-3.7', 'anthropic/claude-3.7', 'claude-3.7')
-    """
-    plain = _without_suffixes(model.strip().lower().replace("\\", "/").strip("/"))
-    parts = plain.split("/")
-    found = ["/".join(parts[start:]) for start in range(len(parts))]
-    bare = _DOTTED.sub("", found[-1], count=1)
-    # The tag of a local registry: `qwen3:8b` is the model that others call `qwen3-8b`.
-    return tuple(dict.fromkeys(word for one in (*found, bare) for word in (one, one.replace(":", "-")) if word))
-
-
-def _without_suffixes(model: str) -> str:
-    while True:
-        shorter = model
-        for pattern in (_OFFERS, _FILES, _WEIGHTS):
-            shorter = pattern.sub("", shorter)
-        if shorter == model or not shorter:
-            return model
-        model = shorter
 
 
 def grammars_for(model: str, grammars: Iterable[Grammar] | None = None) -> list[tuple[Grammar, str]]:

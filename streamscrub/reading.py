@@ -63,7 +63,7 @@ class Run:
             steps.append(b"(?!" + markers.near + b")[" + byte_class(leads) + b"]")
         pattern = re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
         # It matches nothing at all if need be, so there always is a match.
-        self.match: Final = cast("Callable[[bytearray, int], re.Match[bytes]]", pattern.match)
+        self.match: Final = cast("Callable[..., re.Match[bytes]]", pattern.match)
         chars = "".join(f"\\x{halt:02x}" for halt in sorted(halts) if halt < 0x80)
         text = f"[^{chars}]*+" if chars else r"[\s\S]*+"
         whole = [r"\\[\s\S]"] if escape else []

@@ -38,7 +38,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Family:
-    """Tags that share their sigils and parameters: ``<invoke name=…>`` and its namespaces."""
+    """Tags that share their words and differ in the sigils before them, such as namespaces."""
 
     grammar: Grammar
     sigils: list[tuple[str, str]] = field(default_factory=list)

@@ -29,7 +29,7 @@ from streamscrub.events import (
 
 Chunk: TypeAlias = str | bytes
 # Where a merged stream stands: events, kind of the last, bytes covered, size of the last. With equal events at the end,
-# equal marks at every prefix mean equal events at every prefix, because only the last of a merged list can still grow.
+# equal marks at every prefix mean equal events at every prefix: only the last event of a merged list can still grow.
 Mark: TypeAlias = tuple[int, str, int, int]
 
 # Texts longer than this are cut in fewer ways, to keep the suite quick.

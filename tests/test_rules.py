@@ -42,6 +42,7 @@ ORDER: Final = (
     "blocks",
     "frames",
     "lines",
+    "modelids",
     "grammar",
     "spellings",
     "tables",

@@ -8,19 +8,38 @@ from typing import Any, Final
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..names import Offer
-from ..reading import Around
+from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..repair import Unreadable, complete
 from .base import Body, Context, Ending, Settings, Written
 from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle
 
 
 class ArgumentsReader(JsonReader):
-    """A JSON object that is the arguments themselves."""
+    """A JSON object that is the arguments themselves.
+
+    In a format without a closer nothing else tells where a body ends, so there an array or a string is read to its own
+    end, too: the string may hold the object, and what is malformed must not swallow the text behind it.
+    """
 
     __slots__ = ()
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
         super().__init__(start, around)
+
+    def _open(self, buf: bytearray, end: int, final: bool) -> int:
+        verdict = super()._open(buf, end, final)
+        if verdict != DEAD or self._around.close.literals:
+            return verdict
+        blank = BLANK.match(buf, self._first, end)
+        i = blank.end() if blank is not None else self._first
+        if i == end or buf[i] not in b'["':
+            return DEAD
+        self.at = i
+        self.evidence = True
+        return MORE
+
+    def _after_quote(self, buf: bytearray, end: int, final: bool) -> int:
+        return super()._after_quote(buf, end, final) if self._stack else DONE
 
     @property
     def name(self) -> str | None:

@@ -22,7 +22,8 @@ from ..tools import Tool
 from . import json_call
 from .base import Body, Context, Ending, Settings, Written
 
-_MAX_HEAD: Final = 8 * MAX_HEADER  # bytes of comments and words before the first parenthesis
+_MAX_HEAD: Final = 8 * MAX_HEADER  # bytes of comments and words before the parenthesis of the first call
+_MAX_HEAD_STEPS: Final = 32  # and tokens; the head is read anew with each delta
 _SKIP: Final = re.compile(rb"(?:[ \t\r\n;]++|(?:#|//)[^\n]*+\n)*+")
 _COMMENT_CUT: Final = re.compile(rb"(?:#|//|/\Z)[^\n]*+\Z")
 _WORD: Final = re.compile(rb"[A-Za-z_$][\w.$-]{0,%d}+" % (2 * MAX_NAME))
@@ -65,7 +66,7 @@ class CodeReader(JsonReader):
         more = MORE if limit == end and not final else DEAD
         i, word = self._first, b""
         started = listed = False
-        while True:
+        for _ in range(_MAX_HEAD_STEPS):
             named = bool(word) and word not in _WORDS_BEFORE
             skip = (BLANK if named else _SKIP).match(buf, i, limit)
             i = skip.end() if skip is not None else i
@@ -91,6 +92,7 @@ class CodeReader(JsonReader):
                 if found.end() == limit:
                     return more
                 word, i, started = found.group(), found.end(), True
+        return DEAD
 
     def _called(self, buf: bytearray, word: bytes, i: int, end: int, final: bool, listed: bool) -> int:
         """NAME and its parenthesis stand before ``i``. They are evidence if the name is offered; else what follows

@@ -168,11 +168,10 @@ class Markers(LineStarts):
             return MORE
         closing = b"/" in bytes(buf[p : p + size])
         self._before(p)
-        if closing:
-            self._section = False
-        self._markup("orphan" if closing else "wrapper", p, stop)
-        if not closing:
-            self._section = True
+        orphan = closing and not self._section
+        self._section = False
+        self._markup("orphan" if orphan else "wrapper", p, stop)
+        self._section = not closing
         return DEAD
 
     def _do_think(self, role: Role, p: int, size: int, end: int, final: bool) -> int:

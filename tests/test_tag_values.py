@@ -1,0 +1,296 @@
+"""Calls written as tags and pairs of tags: damaged tags, values that hold tags, cut ends, and the way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamscrub import Scrubbed, Tool, scrub
+from streamscrub.bodies import pairs, tags
+from streamscrub.grammar import Grammar, shipped
+from streamscrub.union import tables_for
+
+from .feeding import feed_all_ways
+
+STRING = {"type": "string"}
+
+
+def tool(name: str, required: tuple[str, ...] = (), **properties: Any) -> Tool:
+    return Tool(name, {"type": "object", "properties": properties, "required": list(required)})
+
+
+WRITE_FILE = tool("write_file", ("path", "content"), path=STRING, content=STRING)
+TOOLS = [
+    tool("get_weather", ("city",), city=STRING, days={"type": "integer"}),
+    tool("send_mail", ("to", "body"), to=STRING, body=STRING, subject=STRING),
+    tool("noop"),
+    WRITE_FILE,
+]
+GRAZ = [("get_weather", {"city": "Graz"})]
+DSML = "｜DSML｜"
+
+
+def reading(text: str, finish: str = "stop") -> Scrubbed:
+    """What a text comes to, whole and however it is cut."""
+    return Scrubbed(feed_all_ways(text, TOOLS, finish))
+
+
+def calls(result: Scrubbed) -> list[tuple[str, dict[str, Any]]]:
+    return [(call.name, call.arguments) for call in result.calls]
+
+
+def invoke(inside: str, name: str = "get_weather") -> str:
+    return f'<invoke name="{name}">{inside}</invoke>'
+
+
+def glm(inside: str) -> str:
+    return f"<tool_call>{inside}</tool_call>"
+
+
+CITY = '<parameter name="city">Graz</parameter>'
+CITY_PAIR = "<arg_key>city</arg_key><arg_value>Graz</arg_value>"
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('Ok <invoke name="get_weather"><param', "get_weather"),
+        ("Ok <function=get_weather>\n<para", "get_weather"),
+        (f'Ok <{DSML}invoke name="get_weather">\n<{DSML}parame', "get_weather"),
+        ('Ok <invoke name="get_weather"><parameter name="ci', "get_weather"),
+        ('Ok <invoke name="send_mail"><parameter name="to">a</parameter><parameter name="bo', "send_mail"),
+        ('Ok <invoke name="send_mail"><parameter name="to">a</parameter><para', "send_mail"),
+        (f"Ok <tool_call>get_weather{CITY_PAIR}<arg_k", "get_weather"),
+        (f"Ok <tool_call>get_weather{CITY_PAIR}<arg_key>da", "get_weather"),
+        ('Ok <invoke name="get_weather"><city>Gr', "get_weather"),
+    ],
+)
+def test_a_piece_of_an_opener_is_part_of_a_truncated_call(text: str, name: str, finish: str) -> None:
+    result = reading(text, finish)
+    assert (result.text.strip(), result.calls) == ("Ok", [])
+    assert [(one.reason, one.name) for one in result.rejected] == [("truncated", name)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<invoke name="get_weather">{CITY}</invoke',
+        f'<invoke name="get_weather">{CITY}</inv',
+        f"<tool_call>get_weather{CITY_PAIR}</tool_c",
+        f'<invoke name="get_weather">{CITY}',
+    ],
+)
+def test_a_piece_of_a_closer_completes_a_call_only_at_an_ordinary_end(text: str) -> None:
+    assert calls(reading(text)) == GRAZ
+    cut = reading(text, "length")
+    assert (cut.text, [one.reason for one in cut.rejected]) == ("", ["truncated"])
+
+
+def test_a_name_with_a_piece_of_a_key_is_truncated() -> None:
+    result = reading("<tool_call>get_weather<arg_k", "length")
+    assert (result.text, [one.reason for one in result.rejected]) == ("", ["truncated"])
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        # Tags with blanks, without their end, in capitals.
+        ("<function=get_weather>\n< parameter = city >\nGraz\n</ parameter>\n</function>", False),
+        ("<function=get_weather\n<parameter=city>\nGraz\n</parameter>\n</function>", True),
+        ('<INVOKE NAME="get_weather"><PARAMETER NAME="city">Graz</PARAMETER></INVOKE>', False),
+        ('<TOOL_CALL NAME="get_weather">{"city": "Graz"}</TOOL_CALL>', False),
+        # Elements in place of parameters.
+        (invoke('<arguments>{"city":"Graz"}</arguments>'), True),
+        (invoke("<city>Graz</city>"), True),
+        (invoke("<city>Graz"), True),
+        # Both closers are missing.
+        ("<tool_call>\n<function=get_weather>\n<parameter=city>\nGraz\n</tool_call>", True),
+        ('<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Graz</minimax:tool_call>', True),
+        ('<tool_call name="get_weather"><parameter name="city">Graz</tool_call>', True),
+        (f'<{DSML}invoke name="get_weather"><{DSML}parameter name="city">Graz</{DSML}function_calls>', True),
+        # Pairs with a tag missing, swapped, doubled, or with escapes between them.
+        (glm("get_weather<arg_key>city<arg_value>Graz</arg_value>"), True),
+        (glm("get_weather<arg_key>city</arg_value><arg_value>Graz</arg_value>"), True),
+        (glm("get_weather<arg_key><arg_key>city</arg_key><arg_value>Graz</arg_value>"), False),
+        (glm("get_weather<arg_key>city</arg_key>Graz"), True),
+        (glm(r"get_weather\n<arg_key>city</arg_key>\n<arg_value>Graz</arg_value>\n"), True),
+        (f"<tool_call>get_weather{CITY_PAIR}\n", True),
+    ],
+)
+def test_damaged_tags_are_repaired(text: str, repaired: bool) -> None:
+    result = reading(text)
+    assert (calls(result), result.text.strip(), result.rejected) == (GRAZ, "", [])
+    assert bool(result.calls[0].repairs) is repaired
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<function=noop</function>", "<function=noop/>", glm("noop</arg_key>"), '<TOOL_CALL NAME="noop"></TOOL_CALL>'],
+)
+def test_a_call_without_parameters(text: str) -> None:
+    result = reading(text + " ok")
+    assert (calls(result), result.text.strip()) == ([("noop", {})], "ok")
+
+
+def test_values_without_any_tags_of_their_own() -> None:
+    result = reading(glm("get_weather<arg_key>city</arg_key>Graz<arg_key>days</arg_key>2"))
+    assert calls(result) == [("get_weather", {"city": "Graz", "days": 2})]
+    assert result.calls[0].repairs
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<function=get_weather>\n<parameter=>\nGraz\n</parameter>\n</function>", "get_weather"),
+        ("<function=get_weather>\n<parameter ?>\nGraz\n</parameter>\n</function>", "get_weather"),
+        (
+            f'<{DSML}invoke name="get_weather"><{DSML}parameter name="">Graz</{DSML}parameter></{DSML}invoke>',
+            "get_weather",
+        ),
+        (invoke("<parameter>Graz</parameter>"), "get_weather"),
+        (invoke("<place>Graz</place>"), "get_weather"),
+        (invoke('<arguments>{"city":"Graz"</arguments>'), "get_weather"),
+        (invoke("<parameters><city>Graz</city></parameters>"), "get_weather"),
+        (f'<invoke foo="x">{CITY}</invoke>', None),
+        ("<function=>\n<parameter=city>\nGraz\n</parameter>\n</function>", None),
+        (glm(CITY_PAIR), None),
+        (glm("get_weather<arg_key></arg_key><arg_value>Graz</arg_value>"), "get_weather"),
+    ],
+)
+def test_what_is_no_parameter_never_runs_and_never_shows(text: str, name: str | None) -> None:
+    result = reading(text + "\nok")
+    assert (result.calls, result.text.strip()) == ([], "ok")
+    assert [(one.reason, one.name) for one in result.rejected] == [("malformed", name)]
+
+
+@pytest.mark.parametrize("text", ['the <invoke foo="x"> tag', "a <function=> b", '<invoke foo="x"></invoke> t'])
+def test_a_nameless_opener_alone_is_text(text: str) -> None:
+    assert reading(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>get_weather{CITY_PAIR}\n" + glm("noop"),
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nGraz\n</tool_call>\n"
+        "<tool_call>\n<function=noop>\n</function>\n</tool_call>",
+    ],
+)
+@pytest.mark.parametrize("finish", ["length", "stop"])
+def test_a_missing_closer_does_not_swallow_the_next_call(text: str, finish: str) -> None:
+    result = reading(text, finish)
+    assert (calls(result), result.text) == ([*GRAZ, ("noop", {})], "")
+    assert [repair.kind for repair in result.calls[0].repairs]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "content"),
+    [
+        (
+            "<function=write_file>\n<parameter=path>\n<parameter=path>\nq\n</parameter>\n</parameter>\n"
+            "<parameter=content>\nc\n</parameter>\n</function>",
+            "<parameter=path>\nq\n</parameter>",
+            "c",
+        ),
+        (
+            glm(
+                "write_file<arg_key>path</arg_key><arg_value>a</arg_value>"
+                "<arg_key>content</arg_key><arg_value>say <arg_key>k</arg_key><arg_value>v</arg_value>"
+            ),
+            "a",
+            "say <arg_key>k</arg_key><arg_value>v",
+        ),
+        (
+            glm(
+                "write_file<arg_key>path</arg_key><arg_value>a</arg_value>"
+                "<arg_key>content</arg_key><arg_value>x</arg_key>y</arg_value>"
+            ),
+            "a",
+            "x</arg_key>y",
+        ),
+    ],
+)
+def test_tags_inside_a_value_are_data(text: str, path: str, content: str) -> None:
+    result = reading(text)
+    assert calls(result) == [("write_file", {"path": path, "content": content})]
+    assert result.calls[0].repairs == ()
+
+
+@pytest.mark.parametrize(
+    "text", [f'<invoke name="get_weather">{CITY}\nDone', f"<tool_call>get_weather{CITY_PAIR}\nDone"]
+)
+def test_the_last_closer_of_an_open_value_counts_at_an_ordinary_end(text: str) -> None:
+    assert calls(reading(text)) == GRAZ
+    assert [one.reason for one in reading(text, "length").rejected] == ["truncated"]
+
+
+WRITERS = ["qwen3_coder", "claude", "dsml", "glm"]
+
+
+def settings(grammar: str, known: Tool | None) -> tuple[Grammar, dict[str, Any]]:
+    """What a writer is given: how the format is read and how the grammar file writes it."""
+    found = tables_for(None, None)
+    uses = {
+        "qwen3_coder": lambda: found.roles[b"<function"].target,
+        "claude": lambda: found.roles[b"<invoke"].target,
+        "dsml": lambda: found.roles[f"<{DSML}invoke".encode()].target,
+        "glm": lambda: next(use for use in found.roles[b"<tool_call"].target.uses if use.body.name == "pairs"),
+    }
+    one = shipped()[grammar]
+    return one, {**uses[grammar]().settings, "form": one.data["render"]["form"], "tool": known}
+
+
+ANY = tool("any_tool", text=STRING, more=STRING, maybe={"type": ["string", "null"]}, free={}, count={"type": "integer"})
+
+
+@pytest.mark.parametrize("known", [ANY, None], ids=["known", "unknown"])
+@pytest.mark.parametrize("grammar", WRITERS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"text": "a", "count": 3},
+        {"text": "\n two \n\n"},
+        {"text": "x\r"},
+        {"text": "12", "free": "12"},
+        {"free": None},
+        {"free": {"deep": [1, True, None, "</parameter>"]}},
+        {"maybe": None},
+        {"text": "end </invoke> </function> </tool_call> always"},
+        {"text": "</parameter>\n</function>\n</tool_call>"},
+        {"text": "</parameter></invoke>"},
+        {"text": "</arg_value></tool_call>"},
+        {"text": "<parameter=more>\nq\n</parameter>"},
+        {"text": "\n<parameter=more>\nq\n</parameter>"},
+        {"text": "<arg_key>more</arg_key><arg_value>q</arg_value>"},
+        {"text": "<![CDATA[x]]>"},
+        {"text": "{value} {key} {string}", "more": "{key}"},
+        {"text": "\ud800"},
+    ],
+    ids=repr,
+)
+def test_what_is_written_reads_back_or_is_refused(arguments: dict[str, Any], grammar: str, known: Tool | None) -> None:
+    one, given = settings(grammar, known)
+    writer = pairs.write if grammar == "glm" else tags.write
+    try:
+        text = writer("any_tool", arguments, given)
+    except ValueError:
+        assert set(arguments) <= {"text", "maybe"}, "only these hold what a format cannot carry"
+        return
+    render = one.data["render"]
+    text = render.get("calls", "{calls}").replace("{calls}", render.get("call", "{call}").replace("{call}", text))
+    result = scrub(text, [known] if known else None)
+    assert (calls(result), result.text.strip()) == ([("any_tool", arguments)], "")
+
+
+@pytest.mark.parametrize("grammar", WRITERS)
+def test_a_writer_without_the_reader_refuses_closers(grammar: str) -> None:
+    one = shipped()[grammar]
+    writer = pairs.write if grammar == "glm" else tags.write
+    form = {"form": one.data["render"]["form"]}
+    closer = {"glm": "</arg_value>", "dsml": f"</{DSML}parameter>"}.get(grammar, "</parameter>")
+    assert "plain" in writer("any_tool", {"text": "plain"}, form)
+    with pytest.raises(ValueError, match="cannot carry"):
+        writer("any_tool", {"text": f"a {closer} b"}, form)
