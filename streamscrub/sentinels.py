@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
@@ -20,7 +21,7 @@ def byte_class(members: Iterable[int]) -> bytes:
 
 
 class _Node:
-    """A trie node. Recursion over it is as deep as the longest marker, never as deep as the input."""
+    """A trie node of the first bytes of markers."""
 
     __slots__ = ("next", "whole")
 
@@ -29,10 +30,14 @@ class _Node:
         self.whole = False
 
     def add(self, literal: bytes) -> None:
+        """Add the first bytes of a marker, as many as the pattern looks at."""
         node = self
-        for byte in literal:
-            node = node.next.setdefault(byte, _Node())
-        node.whole = True
+        for byte in literal[:_NEAR]:
+            after = node.next.get(byte)
+            if after is None:
+                after = node.next[byte] = _Node()
+            node = after
+        node.whole = node.whole or len(literal) <= _NEAR
 
 
 def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
@@ -51,6 +56,17 @@ def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
     return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")"
 
 
+def _begins_one(word: bytes, literals: tuple[bytes, ...]) -> bool:
+    """Is ``word`` a proper prefix of one of the sorted ``literals``? The first one behind it is the one to ask."""
+    place = bisect_right(literals, word)
+    return place < len(literals) and literals[place].startswith(word)
+
+
+def _spellings(head: bytes) -> set[bytes]:
+    """One or two bytes in all cases."""
+    return {first + second for first in {head[:1], head[:1].upper()} for second in {head[1:], head[1:].upper()}}
+
+
 def _lower(byte: int) -> int:
     return byte + 32 if 0x41 <= byte <= 0x5A else byte
 
@@ -63,13 +79,12 @@ class Sentinels:
     """A set of marker literals that can be looked for in bytes that are still arriving.
 
     ``folded`` literals match without regard to ASCII case. Literals are 1 to 64 bytes. What may be one is found by a
-    pattern of the first bytes of the trie, whose every node also matches the end of the bytes; what it is, by the sets
-    of whole literals and of their proper prefixes. So a marker cut by the network is held as what it may become.
+    pattern of the first bytes, whose every place also matches the end of the bytes; what it is, by the sets of whole
+    literals, and by their order for what may become one. So a marker cut by the network is held.
     """
 
     __slots__ = (
-        "_longest", "_loose", "_loose_prefixes", "_near", "_prefixes", "_sizes", "_whole", "exact", "leads", "literals",
-        "loose", "near", "seconds",
+        "_compiled", "_folded", "_longest", "_near", "_sizes", "_whole", "exact", "leads", "literals", "loose", "seconds",
     )  # fmt: skip
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
@@ -77,32 +92,32 @@ class Sentinels:
         self.exact: Final = exact
         self.loose: Final = loose
         self.literals: Final = (*exact, *loose)
-        strict, folding = _Node(), _Node()
-        for literal in exact:
-            strict.add(literal)
-        for literal in loose:
-            folding.add(literal)
-        self.leads: Final = frozenset((*strict.next, *_cases(folding)))
-        # What may follow each lead byte.
+        heads = {literal[:2] for literal in exact}
+        heads |= {case for literal in loose for case in _spellings(literal[:2])}
+        self.leads: Final = frozenset(head[0] for head in heads)
+        # What may follow each lead byte; a lead that is a marker by itself is not in it.
+        alone = {head[0] for head in heads if len(head) == 1}
         self.seconds: Final = {
-            lead: frozenset(
-                byte
-                for literal in self.literals
-                for byte in ({literal[1]} if literal in exact else {literal[1], literal[1:2].upper()[0]})
-                if lead in (literal[0], literal[:1].upper()[0] if literal in loose else literal[0])
-            )
-            for lead in self.leads
-            if not any(len(literal) == 1 for literal in self.literals if literal[0] == lead)
+            lead: frozenset(head[1] for head in heads if head[0] == lead) for lead in self.leads - alone
         }
-        # Where a marker may start, by its first bytes; never matches if there is none.
-        self.near: Final = _pattern(strict, folding, _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
-        self._near: re.Pattern[bytes] | None = None
+        self._near: bytes | None = None
+        self._compiled: re.Pattern[bytes] | None = None
         self._whole = frozenset(exact)
-        self._loose = frozenset(loose)
-        self._prefixes = frozenset(literal[:size] for literal in exact for size in range(1, len(literal)))
-        self._loose_prefixes = frozenset(literal[:size] for literal in loose for size in range(1, len(literal)))
+        self._folded = frozenset(loose)
         self._sizes = tuple(sorted({len(literal) for literal in self.literals}, reverse=True))
         self._longest = self._sizes[0] if self._sizes else 0
+
+    @property
+    def near(self) -> bytes:
+        """A pattern of where a marker may start, by its first bytes. It never matches if there is no marker."""
+        if self._near is None:
+            strict, folding = _Node(), _Node()
+            for literal in self.exact:
+                strict.add(literal)
+            for literal in self.loose:
+                folding.add(literal)
+            self._near = _pattern(strict, folding, _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
+        return self._near
 
     def at(self, buf: bytes | bytearray, i: int, end: int, final: bool = False) -> int:
         """The length of the longest marker that starts at ``i``, or NONE, or CUT if ``buf[i:end]`` may become one."""
@@ -111,17 +126,17 @@ class Sentinels:
         word = bytes(buf[i : min(end, i + self._longest)])
         if not final and i + len(word) == end and self.is_prefix(word):
             return CUT
-        folded = word.lower() if self._loose else b""
+        folded = word.lower() if self._folded else b""
         for size in self._sizes:
-            if size <= len(word) and (word[:size] in self._whole or folded[:size] in self._loose):
+            if size <= len(word) and (word[:size] in self._whole or folded[:size] in self._folded):
                 return size
         return NONE
 
     def find(self, buf: bytes | bytearray, i: int, end: int, final: bool = False) -> tuple[int, int]:
         """The first marker at or after ``i``: (index, length or CUT). (end, NONE) if there is none."""
-        near = self._near
+        near = self._compiled
         if near is None:
-            near = self._near = re.compile(self.near)
+            near = self._compiled = re.compile(self.near)
         found = near.search(buf, i, end)
         while found is not None:
             size = self.at(buf, found.start(), end, final)
@@ -132,7 +147,7 @@ class Sentinels:
 
     def is_prefix(self, word: bytes) -> bool:
         """True if ``word`` is a proper prefix of a marker."""
-        return word in self._prefixes or word.lower() in self._loose_prefixes
+        return _begins_one(word, self.exact) or _begins_one(word.lower(), self.loose)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (sentinels, (self.exact, self.loose))

@@ -210,7 +210,8 @@ class Settling(Release):
             self._markup("empty", candidate.start, stop)
             return True
         last = calls[-1][0]
-        if unclosed and last.complete and not cut:
+        told = any(repair.kind == "missing_close" for repair in last.repairs)
+        if unclosed and last.complete and not cut and not told:
             last.repairs.append(Repair("missing_close", ""))
         outcomes = [
             settle_call(
