@@ -304,7 +304,9 @@ class BlockReader:
                 self.evidence = True
                 continue
             text = bytes(buf[self._from : i])
-            if buf[i] in b"{[" or (buf[i] in b"`~" and (self._pieces or self._offered(text))):
+            # Behind a separator the arguments may stand in a string.
+            quoted = buf[i] in b'"' and bool(self._pieces) and not text.strip()
+            if buf[i] in b"{[" or quoted or (buf[i] in b"`~" and (self._pieces or self._offered(text))):
                 if not (text.strip() or self._pieces):
                     return self._unheaded(i)
                 self._pieces.append((text, b""))
@@ -316,7 +318,8 @@ class BlockReader:
                             self._pieces.pop()
                             return MORE
                     else:
-                        self._fenced = not envelope.fenced
+                        # A fence right behind a separator is not the one of the format, which follows the name.
+                        self._fenced = not (envelope.fenced and text.strip())
                         i = fence.end()
                         gap = BLANK.match(buf, i, end)
                         i = gap.end() if gap is not None else i
@@ -340,6 +343,8 @@ class BlockReader:
             # Words between two tokens: nothing that the format wants next was there.
             self.at = i
             return DEAD
+        if not alone and text.strip() == b"null":
+            text = b""  # no arguments
         self._pieces.append((text, b""))
         named, model_id = self._match_header()
         ending: Ending = "closed" if by_closer else "cut"

@@ -146,7 +146,7 @@ class JsonReader:
         if i - self._first > MAX_BLANKS:
             return DEAD
         if i == end:
-            return DEAD if final else MORE
+            return MORE
         brackets = bytes(buf[self._first : i]).strip()
         if b"{" in brackets:
             verdict = self._begins_key(buf, i, end, final)
@@ -174,7 +174,7 @@ class JsonReader:
         if word is None:
             return DEAD
         if word.end() == end:
-            return DEAD if final else MORE
+            return MORE
         return DONE if buf[word.end()] == _COLON else DEAD
 
     # Between strings

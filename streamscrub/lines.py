@@ -331,9 +331,6 @@ class _Declared:
     def closed(self, depth: int, at: int) -> bool:
         return True
 
-    def scalar(self, depth: int, key: bytes) -> bool:
-        return True
-
     def shift(self, by: int) -> None:
         pass
 

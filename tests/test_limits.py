@@ -158,8 +158,8 @@ def assert_linear(run_at: Callable[[int], Callable[[], None]], what: str, allowe
     for size in (5_000, 20_000):
         for attempt in range(3):
             small, large = (spent(run_at(bytes_), 1 + attempt) for bytes_ in (size, 4 * size))
-            # Below a few milliseconds the clock and the finish dominate.
-            if large <= allowed * max(small, 0.002):
+            # Below a few milliseconds the clock and the neighbours on the machine dominate.
+            if large <= allowed * max(small, 0.005):
                 break
         else:
             times = f"{small * 1e3:.1f} ms, four times that {large * 1e3:.1f} ms, x{large / small:.1f}"

@@ -129,7 +129,7 @@ class CallReader(JsonReader):
         if word == _LEADING:
             self._first = self.at = i + len(_LEADING)
         elif word and _LEADING.startswith(word) and i + len(word) == end:
-            return DEAD if final else MORE
+            return MORE
         return super()._open(buf, end, final)
 
     @property

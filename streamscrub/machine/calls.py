@@ -26,6 +26,8 @@ class Calls(Dropping):
         self._after_call = True
 
     def _tell_call(self, candidate: Candidate, one: Outcome, start: int, end: int, first: bool) -> None:
+        if self._base + end <= 0:
+            return  # it stands in the prefill, and the response is empty
         number = candidate.number if first and candidate.number >= 0 else self._number
         if number == self._number:
             self._number += 1

@@ -155,10 +155,9 @@ class Settling(Release):
             ]
         calls = self._block_calls(candidate, reader, parts, stop)
         closes = envelope.closes and bool(envelope.around.close.literals)
-        # A frame names its call before the message, so a cut message is a cut call whatever closes the frame.
-        cut = (
-            not reader.closed and final and self._cut_off and ((closes and not reader.implicit) or bool(candidate.name))
-        )
+        # A frame names its call before the message, and an open body is cut whatever would close its envelope.
+        lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
+        cut = not reader.closed and final and self._cut_off and lacks_end
         by_id = any("{id}" in template for template in envelope.headers) and any(part.model_id for part in reader.parts)
         self._frame_over = self._frame_over or bool(candidate.name)
         return self._settle_block(candidate, calls, stop, cut=cut, unclosed=closes and not reader.closed, by_id=by_id)
