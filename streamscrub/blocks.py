@@ -22,6 +22,7 @@ from .sentinels import CUT, Sentinels
 NEST: Final = 3
 
 _NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" % MAX_NAME)
+_ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
 _FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
 _FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
 _PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")
@@ -107,7 +108,7 @@ class BlockReader:
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
     attributed: bool = False  # the opener's tag is not at its end yet
-    began: bool = False  # something of a name was read
+    named_only: bool = False  # words that may be a header, and another marker instead of a body
     _phase: int = _HEAD
     _from: int = 0  # where the present piece began
     _alive: list[_Try] = field(default_factory=list)
@@ -182,11 +183,6 @@ class BlockReader:
                 return verdict
 
     @property
-    def named_only(self) -> bool:
-        """True if only words were read that may be a header, and another marker instead of a body."""
-        return self.implicit and len(self.parts) == 1 and self.parts[0].ending == "cut" and len(self._pieces) < 2
-
-    @property
     def inner(self) -> Reader | None:
         """The reader that runs inside this one."""
         return self._alive[0].reader if len(self._alive) == 1 else None
@@ -251,6 +247,15 @@ class BlockReader:
                 self._loose()
                 self.evidence = True
                 return -1
+        if buf[i] == 0x3C and envelope.inner.literals and not self.attributes:
+            word = _ELEMENT.match(buf, i, end)
+            name = word.group(1).decode() if word is not None else ""
+            if word is not None and word.end() == end and self.offer.known and self.offer.may_begin(name):
+                return MORE
+            if self.offer.get(name) is not None:
+                # An element of an offered name, which is read by itself.
+                self.at = i
+                return NEST
         if buf[i] in b"`~":
             fence = _FENCE.match(buf, i, end)
             if fence is None:
@@ -290,7 +295,6 @@ class BlockReader:
         while True:
             name = _NAME.match(buf, self._from, end)
             i = name.end() if name is not None else self._from
-            self.began = self.began or bool(name and name.group(1))
             if i - self._from > MAX_HEADER:
                 return self._unheaded(i)
             if i == end:
@@ -355,6 +359,7 @@ class BlockReader:
         self.at = i + size if by_closer else i
         self.closed = by_closer
         self.implicit = not by_closer
+        self.named_only = alone and not by_closer
         return DONE
 
     def _offered(self, text: bytes) -> bool:

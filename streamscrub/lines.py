@@ -7,8 +7,10 @@ its calls by itself (``calls``), because nothing on the wire says that there is 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .attributes import read_attributes
 from .bodies import BODIES
 from .bodies.base import Context, Written
 from .bodies.glm_line import GlmLineReader
@@ -28,7 +30,6 @@ _TAIL: Final = re.compile(rb"[ \t]*+")
 _NEWLINE: Final = re.compile(rb"\r?\n")
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 _NAMED: Final = re.compile(rb"(?:call:)?([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
-_ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)([ \t\r\n]*+/?>)" % MAX_NAME)
 _CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
 _CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
 
@@ -666,23 +667,63 @@ class ElementReader(LineReader):
         return [call]
 
 
+class EmptyElementReader(LineReader):
+    """``<NAME param="value"/>`` for an offered name: it was read to its end before it counted."""
+
+    __slots__ = ("_name", "_values")
+
+    def __init__(self, start: int, offer: Offer, grammar: str, element: Element) -> None:
+        super().__init__(start, offer, Around(), {}, grammar)
+        self._name = element.name
+        self._values = element.attributes
+        self.at = element.stop
+        self.evidence = self.met = True
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        return DONE
+
+    def calls(self, buf: bytearray) -> list[Written]:
+        """The one call."""
+        call = Written(self._name, end=self.at - self.start)
+        call.texts = {key: (text, "") for key, text in self._values.items()}
+        return [call]
+
+
+@dataclass(slots=True)
+class Element:
+    """The start of an element: its name, the index behind its tag, and the attributes of one without content."""
+
+    name: str
+    stop: int
+    attributes: dict[str, str] = field(default_factory=dict)
+    empty: bool = False
+
+
 def element_at(
     buf: bytearray, i: int, end: int, offer: Offer, reserved: frozenset[str], final: bool
-) -> tuple[int, str, int]:
-    """Does ``<NAME>`` of an offered tool start at ``i``? (MORE, DEAD or DONE, the name, index behind the tag)."""
-    head = _ELEMENT.match(buf, i, end)
-    if head is None:
-        word = _WORD.match(buf, i + 1, end)
-        stop = word.end() if word is not None else i + 1
-        name = bytes(buf[i + 1 : stop]).decode("utf-8", "replace")
-        if stop == end and not final and (not name or offer.may_begin(name)):
-            return MORE, name, stop
-        run = BLANK.match(buf, stop, end)
-        after = run.end() if run is not None else stop
-        if name and offer.get(name) is not None and after == end and end - i <= MAX_HEADER and not final:
-            return MORE, name, stop
-        return DEAD, name, stop
-    name = head.group(1).decode("utf-8", "replace")
-    if name in reserved or offer.get(name) is None or b"/" in head.group(2):
-        return DEAD, name, head.end()
-    return DONE, name, head.end()
+) -> tuple[int, Element | None]:
+    """Does an element of an offered name start at ``i``? (MORE or DEAD, None) or (DONE, the element)."""
+    more = DEAD if final else MORE
+    word = _WORD.match(buf, i + 1, end)
+    stop = word.end() if word is not None else i + 1
+    name = bytes(buf[i + 1 : stop]).decode("utf-8", "replace")
+    if stop == end:
+        return (more if not name or offer.may_begin(name) else DEAD), None
+    tool = offer.get(name)
+    if tool is None or name in reserved or buf[stop] not in b" \t\r\n/>":
+        return DEAD, None
+    verdict, at, found = read_attributes(buf, stop, end)
+    if verdict == MORE:
+        return more, None
+    if verdict == DEAD:
+        return DEAD, None
+    if "/" not in found:
+        return (DONE, Element(name, at)) if not found else (DEAD, None)
+    del found["/"]
+    if any(tool.key(key) is None for key in found):
+        return DEAD, None
+    return DONE, Element(name, at, found, empty=True)

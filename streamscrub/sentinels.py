@@ -84,7 +84,8 @@ class Sentinels:
     """
 
     __slots__ = (
-        "_compiled", "_folded", "_longest", "_near", "_sizes", "_whole", "exact", "leads", "literals", "loose", "seconds",
+        "_compiled", "_folded", "_longest", "_near", "_sizes", "_whole", "exact", "leads", "literals", "loose",
+        "seconds",
     )  # fmt: skip
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:

@@ -9,7 +9,7 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around
+from ..reading import BLANK, DONE, MORE, Around
 from ..repair import Loaded, Unreadable, load
 from ..tools import Tool
 from .base import Body, Context, Ending, Settings, Written

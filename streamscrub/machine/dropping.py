@@ -31,7 +31,8 @@ class Dropping(State):
         closers = self._stop
         assert closers is not None
         close, closing = closers.find(buf, self._i, end, final)
-        other, opening = tables.specials.find(buf, self._i, close if closing > 0 else end, final)
+        # Before a closer nothing can be the start of a token that is still to come.
+        other, opening = tables.specials.find(buf, self._i, close if closing > 0 else end, final or closing > 0)
         stop = min(close, other)
         self._drop("fabricated_result", self._i, stop)
         self._at = self._i = stop

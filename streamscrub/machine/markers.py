@@ -10,7 +10,7 @@ from ..bodies.tags import TagsReader
 from ..events import DropKind
 from ..frames import Frame, HeaderReader
 from ..limits import MAX_BLANKS, MAX_HEADER
-from ..lines import ElementReader, element_at
+from ..lines import ElementReader, EmptyElementReader, element_at
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import CUT
 from ..tables import Kind, Role
@@ -245,10 +245,11 @@ class Markers(LineStarts):
         if self._section or self._frame_kind or p < self._muted:
             self._advance(p, p + 1)
             return DEAD
-        verdict, name, stop = element_at(self._buf, p, end, self._offer, tables.reserved, final)
+        verdict, element = element_at(self._buf, p, end, self._offer, tables.reserved, final)
         if verdict == MORE:
             return MORE
-        if verdict == DEAD:
+        # One without content needs attributes, or the section that some models write around them.
+        if element is None or (element.empty and not element.attributes and self._wrapper is None):
             self._advance(p, p + 1)
             return DEAD
         if self._span and self._quoted(p, end, final) != DEAD:
@@ -257,8 +258,11 @@ class Markers(LineStarts):
             self._advance(p, p + 1)
             return DEAD
         self._before(p)
-        reader = ElementReader(p, self._offer, Around(), {}, "elements", name, stop)
-        return self._begin(Candidate(p, reader, "line", stop - p))
+        if element.empty:
+            empty = EmptyElementReader(p, self._offer, "elements", element)
+            return self._begin(Candidate(p, empty, "line", element.stop - p))
+        reader = ElementReader(p, self._offer, Around(), {}, "elements", element.name, element.stop)
+        return self._begin(Candidate(p, reader, "line", element.stop - p))
 
 
 _HANDLERS: Final = {

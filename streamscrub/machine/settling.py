@@ -18,7 +18,7 @@ from ..lines import FenceReader, LineReader, declared
 from ..reading import DEAD, DONE, MORE
 from ..resolve import decode_parts, merge_headed, settle_call
 from .release import Release
-from .state import CANDIDATE, NO_PAD, REASON, Candidate
+from .state import CANDIDATE, NO_PAD, REASON, Candidate, Reads
 
 # Behind the word of a tag: an equals sign or a name attribute, with something of a value.
 _NAME_BEGUN: Final = re.compile(rb"\s*(?:=|name\s*=|tool\s*=)\s*[\"']?[^\s\"'>]")
@@ -143,7 +143,7 @@ class Settling(Release):
         if envelope.demand and not self._demanded(reader, verdict):
             self._muted = max(self._muted, reader.at)
             return self._refute(candidate)
-        stop = reader.at if verdict == DONE else len(buf)
+        stop = reader.at if verdict == DONE else self._end_of(reader.inner)
         parts = list(reader.parts)
         if verdict == MORE:
             part = reader.open_part(len(buf), self._cut_off)
@@ -154,13 +154,22 @@ class Settling(Release):
                 replace(part, use=replace(part.use, settings={**part.use.settings, "code": True})) for part in parts
             ]
         calls = self._block_calls(candidate, reader, parts, stop)
+        named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         closes = envelope.closes and bool(envelope.around.close.literals)
         # A frame names its call before the message, and an open body is cut whatever would close its envelope.
         lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
         cut = not reader.closed and final and self._cut_off and lacks_end
+        if named and len(parts) > len(reader.parts):
+            # Objects under one name are one call: what began as another one, and cannot be read, makes it a cut one.
+            cut = cut or all(call.start < parts[-1].start - candidate.start for call, _ in calls)
         by_id = any("{id}" in template for template in envelope.headers) and any(part.model_id for part in reader.parts)
         self._frame_over = self._frame_over or bool(candidate.name)
         return self._settle_block(candidate, calls, stop, cut=cut, unclosed=closes and not reader.closed, by_id=by_id)
+
+    def _end_of(self, reader: Reads | None) -> int:
+        """Where a body ends that was complete before the stream ended, and was followed by other text."""
+        over: int = getattr(reader, "over", -1)
+        return over if over >= 0 and not self._cut_off else len(self._buf)
 
     def _demanded(self, reader: BlockReader, verdict: int) -> bool:
         """Were offered names read where the form alone proves nothing? A cut one needs a declared key as well."""
@@ -190,7 +199,7 @@ class Settling(Release):
         if verdict == MORE and not reader.evidence:
             return self._unproven(candidate)
         use: Use = role.target
-        stop = reader.at if verdict == DONE else len(self._buf)
+        stop = reader.at if verdict == DONE else self._end_of(reader)
         ending: Ending = "whole" if reader.closed else "cut" if verdict == MORE and self._cut_off else "closed"
         part = Part(use, candidate.start + candidate.size, stop, ending)
         calls = decode_parts([part], bytes(self._buf[candidate.start : stop]), candidate.start, self._offer)

@@ -38,7 +38,7 @@ class Stripped(ReasoningMode):
         end = len(buf)
         while True:
             p, size = frame.glued.find(buf, self._i, end, final)
-            other, token = self._tables.specials.find(buf, self._i, p if size > 0 else end, final)
+            other, token = self._tables.specials.find(buf, self._i, p if size > 0 else end, final or size > 0)
             stop = min(p, other)
             if token > 0 and other < p:
                 # Not all tokens are gone: from here on they are read.
