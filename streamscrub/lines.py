@@ -30,12 +30,12 @@ _TAIL: Final = re.compile(rb"[ \t]*+")
 _NEWLINE: Final = re.compile(rb"\r?\n")
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 _NAMED: Final = re.compile(rb"(?:call:)?([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
-_CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+>" % MAX_NAME)
-_CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]*+)?\Z" % MAX_NAME)
+_CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]{0,%d}+>" % (MAX_NAME, MAX_BLANKS))
+_CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]{0,%d}+)?\Z" % (MAX_NAME, MAX_BLANKS))
 
-_ACTION_FENCE: Final = re.compile(rb"\r?\n```(?:json)?[ \t]*\r?\n[ \t\r\n]{0,64}(?=[\[{])")
+_ACTION_FENCE: Final = re.compile(rb"\r?\n```(?:json)?[ \t]{0,64}+\r?\n[ \t\r\n]{0,64}(?=[\[{])")
 _ACTION_FENCE_CUT: Final = re.compile(
-    rb"(?:\r?(?:\n(?:`{0,2}|```(?:j(?:s(?:o(?:n)?)?)?)?[ \t]*+\r?(?:\n[ \t\r\n]{0,64})?))?)\Z"
+    rb"(?:\r?(?:\n(?:`{0,2}|```(?:j(?:s(?:o(?:n)?)?)?)?[ \t]{0,64}+\r?(?:\n[ \t\r\n]{0,64})?))?)\Z"
 )
 
 
@@ -225,9 +225,9 @@ class BareReader(LineReader):
             if buf[i] == 0x3B:
                 blank = BLANK.match(buf, i + 1, end)
                 j = blank.end() if blank is not None else i + 1
-                if j == end and not final:
+                if j == end and not final and j - i <= MAX_BLANKS:
                     return MORE
-                if j < end and buf[j] == 0x7B:
+                if j < end and buf[j] == 0x7B and j - i <= MAX_BLANKS:
                     self.at = j
                     self._begin(j)
                     return -1
@@ -434,6 +434,8 @@ class ActionReader(LineReader):
         i = self.start + len(self._start_word)
         run = _TAIL.match(buf, i, end)
         i = run.end() if run is not None else i
+        if i - self.start > MAX_HEADER:
+            return DEAD
         if i == end:
             return more
         name = _WORD.match(buf, i, end)
@@ -454,15 +456,19 @@ class ActionReader(LineReader):
         run = BLANK.match(buf, name.end(), end)
         j = run.end() if run is not None else name.end()
         gap = bytes(buf[name.end() : j])
+        if len(gap) > MAX_BLANKS:
+            return DEAD
         if j == end:
             return more
-        if b"\n" not in gap or len(gap) > MAX_BLANKS:
+        if b"\n" not in gap:
             return DEAD
         here = bytes(buf[j : j + len(self._input)])
         if here != self._input:
             return more if j + len(here) == end and self._input.startswith(here) else DEAD
         run = BLANK.match(buf, j + len(here), end)
         k = run.end() if run is not None else j + len(here)
+        if k - j > MAX_BLANKS:
+            return DEAD
         if k == end:
             return more
         if buf[k] != 0x7B:
@@ -639,10 +645,11 @@ class ElementReader(LineReader):
             j = i + len(close)
             run = BLANK.match(buf, j, end)
             k = run.end() if run is not None else j
-            if k == end and not final:
+            wide = k - j > MAX_BLANKS
+            if k == end and not final and not wide:
                 self.at = i
                 return MORE
-            if k == end or buf[k] == 0x3C:
+            if not wide and (k == end or buf[k] == 0x3C):
                 self.values.append((self._key, self._child, i))
                 self._key = ""
                 self.at = j

@@ -141,7 +141,7 @@ class StreamScrubber(Machine):
                 try:
                     data = chunk.encode()
                 except UnicodeEncodeError:
-                    data = self._encode(chunk)
+                    return self._slow(self._encode(chunk))
                 buf = self._buf
                 buf += data
                 size = len(buf)

@@ -115,11 +115,7 @@ class _Union:
         self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
 
     def _of(self, *kinds: Kind) -> Sentinels:
-        chosen = [role for role in self.roles.values() if role.kind in kinds]
-        return sentinels(
-            tuple(role.literal for role in chosen if role.special),
-            tuple(role.literal for role in chosen if not role.special),
-        )
+        return _sentinels(role for role in self.roles.values() if role.kind in kinds)
 
     def _spoken(self, grammar: Grammar) -> bool:
         """Does the model speak this grammar?"""
@@ -233,9 +229,11 @@ class _Union:
     def _targets(self, tables: Tables) -> None:
         bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
         quotes = tuple(sorted({quote for body in bodies for quote in body.get("quotes", ())}))
-        leaks = tuple(role.literal.decode() for role in self.roles.values() if role.special or role.kind is Kind.CLOSE)
+        # A quote token is no marker inside a block.
+        roles = [role for role in self.roles.values() if role.literal.decode() not in quotes]
+        leaks = tuple(role.literal.decode() for role in roles if role.special or role.kind is Kind.CLOSE)
         common = {"leaks": leaks, "quotes": quotes}
-        plain = Around(NOTHING, tables.marks, tables.special, sentinels(_encode(quotes)))
+        plain = Around(NOTHING, _sentinels(roles), tables.special, sentinels(_encode(quotes)))
         families = {name: self._tags(family, plain) for name, family in self.families.items()}
         uses = {}
         for name, settings in families.items():
@@ -372,6 +370,14 @@ class _Union:
 
 def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(literal.encode() for literal in literals)
+
+
+def _sentinels(roles: Iterable[Role]) -> Sentinels:
+    exact: list[bytes] = []
+    loose: list[bytes] = []
+    for role in roles:
+        (exact if role.special else loose).append(role.literal)
+    return sentinels(tuple(exact), tuple(loose))
 
 
 def _exact(roles: Iterable[Role]) -> Sentinels:

@@ -9,7 +9,8 @@ import pytest
 
 from streamscrub import Grammar
 from streamscrub.grammar import shipped
-from streamscrub.models import explain, grammars_for, spellings
+from streamscrub.modelids import spellings
+from streamscrub.models import explain, grammars_for
 
 
 def best(model: str) -> str:

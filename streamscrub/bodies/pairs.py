@@ -440,9 +440,10 @@ class PairsReader:
         either. Of a known tool it is a declared key that was not read yet.
         """
         pairs = self._pairs
-        i, size = pairs.key_close.find(buf, j, min(end, j + MAX_NAME + 32), final)
+        window = j + MAX_NAME + 32
+        i, size = pairs.key_close.find(buf, j, min(end, window), final)
         if size <= 0:
-            return None if not final and end - j <= MAX_NAME + 16 else False
+            return None if not final and end < window else False
         key = bytes(buf[j:i]).decode("utf-8", "replace").strip()
         if self.tool is not None:
             meant = self.tool.key(key)
@@ -450,9 +451,10 @@ class PairsReader:
                 return False
         if self._bare:
             return True
-        k, moving = _gap(buf, i + size, end, final)
+        window = i + size + MAX_BLANKS
+        k, moving = _gap(buf, i + size, min(end, window), final)
         if moving:
-            return None if not final else False
+            return None if not final and end < window else False
         size = pairs.value_open.at(buf, k, end, final)
         return None if size == CUT else size > 0
 

@@ -26,11 +26,13 @@ class Code(Candidates):
         """A run of backticks at ``p``: a fence where a line starts, else one end of an inline span."""
         buf = self._buf
         char = buf[p]
+        # A longer run is two, which bounds what is held.
+        limit = min(end, p + MAX_BLANKS)
         j = p
-        while j < end and buf[j] == char:
+        while j < limit and buf[j] == char:
             j += 1
         fence = self._line is not None and _FENCE_LINE.fullmatch(self._line) is not None
-        if j == end and not final and (fence or char == 0x60):
+        if j == end and j - p < MAX_BLANKS and not final and (fence or char == 0x60):
             return MORE
         size = j - p
         if size >= 3 and fence:

@@ -18,8 +18,8 @@ from .release import tag_name
 from .starts import LineStarts
 from .state import Candidate
 
-_TAG_END: Final = re.compile(rb"[ \t\r\n]*+/?>")
-_TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]*+/?\Z")
+_TAG_END: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?>" % MAX_BLANKS)
+_TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?\Z" % MAX_BLANKS)
 SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=\s))?" % MAX_HEADER)
 SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
 

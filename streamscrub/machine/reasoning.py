@@ -7,7 +7,7 @@ from typing import Any
 from ..blocks import NEST, BlockReader, Use
 from ..bodies.tags import TagsReader
 from ..events import DropKind
-from ..limits import MAX_HEADER
+from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE
 from ..sentinels import CUT
 from ..tables import Kind, Role
@@ -71,14 +71,15 @@ class ReasoningMode(TextMode):
     def _fence_in_reasoning(self, p: int, end: int, final: bool) -> int:
         """Code in a fence of reasoning may hold fences of its own; the run without a word ends what is open."""
         buf = self._buf
+        limit = min(end, p + MAX_BLANKS)
         j = p
-        while j < end and buf[j] == buf[p]:
+        while j < limit and buf[j] == buf[p]:
             j += 1
         self._i = j
         fence = self._think_fence
         if fence is None or self._line is None or self._line.strip() or fence[0] != buf[p]:
             return DEAD
-        if j == end and not final:
+        if j == end and j - p < MAX_BLANKS and not final:
             return MORE
         char, size, inside = fence
         if j - p < size:
@@ -268,7 +269,8 @@ class ReasoningMode(TextMode):
                 return DEAD
             return MORE if limit == end and not final else DEAD
         reader = self._reader(role, p, size)
-        verdict = reader.read(buf, end, False)
+        # A bounded stretch, so that many openers in one delta cost no more than their bytes.
+        verdict = reader.read(buf, min(end, p + 2 * MAX_HEADER), False)
         # Once a name was shown it stays shown, whatever becomes of the call.
         if isinstance(reader, BlockReader) and reader.named_only:
             return DEAD
@@ -284,7 +286,8 @@ class ReasoningMode(TextMode):
             return DEAD
         buf = self._buf
         reader = self._reader(role, p, size)
-        verdict = reader.read(buf, end, False)
+        # A bounded stretch, so that many openers in one delta cost no more than their bytes.
+        verdict = reader.read(buf, min(end, p + 2 * MAX_HEADER), False)
         if verdict == DEAD or (verdict == MORE and not reader.evidence and end - p > 2 * MAX_HEADER):
             self._i = p + size
             return DEAD

@@ -14,7 +14,7 @@ from ..tables import Kind
 from .code import Code
 from .state import Candidate
 
-_RECIPIENT: Final = re.compile(rb"to=[^\s<{]{1,%d}+[ \t]*+" % MAX_NAME)
+_RECIPIENT: Final = re.compile(rb"to=[^\s<{]{1,%d}+[ \t]{0,%d}+" % (MAX_NAME, MAX_NAME))
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 
 

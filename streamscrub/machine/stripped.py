@@ -16,8 +16,11 @@ from ..sentinels import CUT
 from .reasoning import ReasoningMode
 from .state import NO_PAD, STRIPPED, TEXT, Candidate
 
-_HEAD: Final = re.compile(rb"[ \t]*+to=([^\s<{]{1,%d}+)[ \t]*+(?:json|code)?[ \t]*+" % MAX_NAME)
-_HEAD_CUT: Final = re.compile(rb"[ \t]*+(?:t(?:o(?:=[^\s<{]{0,%d}+[ \t]*+[a-z]{0,4}[ \t]*+)?)?)?\Z" % MAX_NAME)
+_HEAD: Final = re.compile(rb"[ \t]{0,9}+to=([^\s<{]{1,%d}+)[ \t]{0,9}+(?:json|code)?[ \t]{0,9}+" % MAX_NAME)
+_HEAD_CUT: Final = re.compile(
+    rb"[ \t]{0,9}+(?:t(?:o(?:=[^\s<{]{0,%d}+[ \t]{0,9}+(?:j(?:s(?:on?)?)?|c(?:o(?:de?)?)?)?[ \t]{0,9}+)?)?)?\Z"
+    % MAX_NAME
+)
 
 
 class Stripped(ReasoningMode):

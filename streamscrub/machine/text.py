@@ -108,7 +108,8 @@ class TextMode(Markers):
                 self._fresh_line = True
             if j == end:
                 return False
-        elif pad == LEAD_PAD:
+        elif pad == LEAD_PAD or self._wrapper is not None:
+            # At the start, and between a block and the closer of what wraps it, white space is no text yet.
             if j == end and not final and j - self._at <= MAX_BLANKS:
                 self._i = j
                 self._pad_line(i, j)
