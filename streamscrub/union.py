@@ -78,6 +78,8 @@ class _Union:
         self.entries: dict[str, _Entry] = {}
         self.families: dict[str, _Family] = {}
         self.lines: list[tuple[int, Line]] = []
+        self.quotes: tuple[str, ...] = ()
+        self.inside: list[Role] = []  # of the markers that count inside a block
 
     def build(self) -> Tables:
         for grammar in self.grammars:
@@ -90,11 +92,15 @@ class _Union:
             self._envelope_roles(name, entry)
         for grammar in self.grammars:
             self._frame_roles(grammar)
+        bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
+        # A quote token is a marker where it stands alone, but none inside a block or a result.
+        self.quotes = tuple(sorted({quote for body in bodies for quote in body.get("quotes", ())}))
+        self.inside = [role for role in self.roles.values() if role.literal.decode() not in self.quotes]
         marks = self._of(*Kind)
         tables = Tables(
             marks=marks,
             special=_exact(role for role in self.roles.values() if role.special and role.kind in _OPENERS),
-            specials=_exact(role for role in self.roles.values() if role.special),
+            specials=_exact(role for role in self.inside if role.special),
             stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
             lead=_lead(marks),
         )
@@ -227,13 +233,9 @@ class _Union:
     # -- what the roles lead to
 
     def _targets(self, tables: Tables) -> None:
-        bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
-        quotes = tuple(sorted({quote for body in bodies for quote in body.get("quotes", ())}))
-        # A quote token is no marker inside a block.
-        roles = [role for role in self.roles.values() if role.literal.decode() not in quotes]
-        leaks = tuple(role.literal.decode() for role in roles if role.special or role.kind is Kind.CLOSE)
-        common = {"leaks": leaks, "quotes": quotes}
-        plain = Around(NOTHING, _sentinels(roles), tables.special, sentinels(_encode(quotes)))
+        leaks = tuple(role.literal.decode() for role in self.inside if role.special or role.kind is Kind.CLOSE)
+        common = {"leaks": leaks, "quotes": self.quotes}
+        plain = Around(NOTHING, _sentinels(self.inside), tables.special, sentinels(_encode(self.quotes)))
         families = {name: self._tags(family, plain) for name, family in self.families.items()}
         uses = {}
         for name, settings in families.items():

@@ -14,6 +14,7 @@ from ..bodies.json_call import CallReader, scan
 from ..bodies.tags import TagsReader
 from ..events import Repair
 from ..frames import Header, HeaderReader
+from ..limits import MAX_HEADER
 from ..lines import FenceReader, LineReader, declared
 from ..reading import DEAD, DONE, MORE
 from ..resolve import decode_parts, merge_headed, settle_call
@@ -242,6 +243,9 @@ class Settling(Release):
         if candidate.special:
             self._markup("wrapper", start, stop)
             return True
+        if self._pending and stop - self._pending[0][1] > MAX_HEADER:
+            # More openers than a format has: those before are words.
+            self._tell_text(start)
         self._pending.append(("wrapper", start, stop))
         self._at = self._i = stop
         opener = bytes(self._buf[start : start + candidate.size])
