@@ -22,7 +22,7 @@ CLOSER_WAIT: Final = 4096
 MAX_REPAIR: Final = 32 * 1024
 # Reads json_repair may make for each character. Realistic faults need at most 4.9, hostile ones thousands.
 REPAIR_READS: Final = 8
-# Characters of a body that is parsed as Python. ast needs about a microsecond each.
+# Characters of a list or dict in Python syntax that is decoded as a value. ast needs about a microsecond each.
 MAX_PYTHON: Final = 64 * 1024
 # Levels to which values are coerced by the schema.
 MAX_COERCE_DEPTH: Final = 16

@@ -195,6 +195,8 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$-]*+")
 _ASSIGN: Final = re.compile(r"\s*+=(?!=)")
 _STATEMENT_END: Final = re.compile(r"[ \t]*+(?:[,;\])\r\n#]|//|/\*|\Z|```)")
 _JSON: Final = re.compile(r"\s*+(?:\[\s*+)?+\{")
+_PRINTED: Final = re.compile(r"print\(\s*+[A-Za-z_]\w*+\s*+\)")  # a variable, which holds the result of a call
+_RUN_CUT: Final = re.compile(r"(?:`{1,2}|~{1,2})\s*+\Z")  # of a closing fence that the stream cut
 
 _KEY: Final = re.compile(r"[A-Za-z_$][\w$-]*+|\d++")
 _PREFIX: Final = re.compile(r"[rRbBuUfF]{1,2}+(?=[\"'])")
@@ -421,6 +423,10 @@ def _statements(code: _Code, listed: bool, context: Context) -> Iterator[Written
         start = code.at
         if start >= len(text) or text.startswith("```", start) or (listed and text[start] == "]"):
             return
+        if _RUN_CUT.match(text, start) is not None:
+            return
+        if context.offer.get("print") is None and code.match(_PRINTED) is not None:
+            continue
         code.repairs = []
         call = _statement(code, context)
         call.repairs = code.repairs

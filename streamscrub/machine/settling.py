@@ -277,7 +277,7 @@ class Settling(Release):
             self._reject(candidate, "truncated", None, end, "the stream ended before the name was whole")
             return False
         whole = rest.startswith(b">") or opener.endswith((b">", b":", b"["))
-        alone = whole and not begun and self._line is not None and not self._line.strip()
+        alone = whole and not rest.strip(b"> \t\r\n") and self._line is not None and not self._line.strip()
         directly = not rest and not whole and self._after_markup and self._after_call
         if candidate.special or self._cut_off or alone or directly:
             self._markup("cut_marker" if self._cut_off or directly else "empty", start, end)

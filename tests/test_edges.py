@@ -1,0 +1,123 @@
+"""Edges that the case files do not have: cut ends, damaged frames, openers without a body, quoted tokens."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from .feeding import scrub_all_ways
+
+_STRING: Final = {"type": "string"}
+
+
+def tool(name: str, required: int = 0, **parameters: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": parameters, "required": list(parameters)[:required]}
+    return {"name": name, "description": "", "parameters": schema}
+
+
+TOOLS: Final = [
+    tool("weather", 1, city=_STRING, days={"type": "integer"}),
+    tool("memo", 2, title=_STRING, body=_STRING),
+    tool("noop"),
+]
+CALL: Final = "<|channel|>commentary to=functions.noop<|message|>"
+BONN: Final = ("weather", {"city": "Bonn"})
+NOOP: Final[tuple[str, dict[str, Any]]] = ("noop", {})
+
+Row = tuple[str, str, str, list[tuple[str, dict[str, Any]]], list[tuple[str, str | None]]]
+
+# text, finish reason, visible text, calls, rejected
+ROWS: Final[list[Row]] = [
+    # A stream that ends inside an opener, a header, a body or a closer.
+    ("<tool_call>{", "length", "", [], []),
+    ("<tool_call>{", "stop", "<tool_call>{", [], []),
+    ("<tool_call>\n<f", "length", "", [], []),
+    ('<tool_call name="weather">\n{', "length", "", [], [("truncated", "weather")]),
+    ('<tool_call>{"name":"noop","arguments":{}}</tool', "length", "", [], [("truncated", "noop")]),
+    ('<tool_call>{"name":"noop","arguments":{}}</tool', "stop", "", [NOOP], []),
+    ("[TOOL_CALLS]weather[AR", "length", "", [], [("truncated", None)]),
+    ("<|tool_call_begin|>functions.noop:0<|tool_call_arg", "stop", "", [], [("truncated", None)]),
+    ("weather/city>Bo", "length", "", [], [("truncated", "weather")]),
+    ("weather/city>Bonn\n", "length", "", [BONN], []),
+    ('{"name":"weather","arguments":{"city":"Bonn"}}', "length", "", [], [("truncated", "weather")]),
+    ('function_call:{"name":"weather","arguments":{"city":"Bo', "length", "", [], [("truncated", "weather")]),
+    ("<|tool_call>call:noop{}<tool_call|><tool_call", "stop", "", [NOOP], []),
+    ('```tool_code\nprint(weather(city="Bonn"))\n``', "length", "", [], [("truncated", "weather")]),
+    ("<weather><city>Bonn</city>\nThe rest.", "stop", "<weather><city>Bonn</city>\nThe rest.", [], []),
+    # Openers that carry the name, and names without a body.
+    ('<tool_call name="weather"><parameter name="city">Bonn</parameter></tool_call>', "stop", "", [BONN], []),
+    ('<tool_call name="noop"/>', "stop", "", [NOOP], []),
+    ('<tool_call><parameter name="city">Bonn</parameter></tool_call> ok', "stop", "ok", [], [("malformed", None)]),
+    ("<|tool_call_begin|>functions.noop:0<|tool_call_end|>", "stop", "", [NOOP], []),
+    ('[TOOL_CALLS]weather[CALL_ID]abc123XYZ{"city":"Bonn"}', "stop", "", [BONN], []),
+    ('<minimax:tool_call>{"name":"noop"}</minimax:tool_call>', "stop", "", [NOOP], []),
+    ('<｜tool_call｜>{"name":"noop"}<｜tool_call｜> Done.', "stop", "Done.", [NOOP], []),
+    ("```tool_call\nnoop[]\n```", "stop", "", [NOOP], []),
+    ('```tool_call\n<invoke name="noop"></invoke>\n```\nok', "stop", "ok", [NOOP], []),
+    ('<tool_calls>\n<weather city="Bonn"/>\n<noop/>\n</tool_calls>', "stop", "", [BONN, NOOP], []),
+    ("<noop/> is a tag.", "stop", "<noop/> is a tag.", [], []),
+    # Tokens that stand alone, other turns, results.
+    ("ok <｜tool▁sep｜>now <|tool_call_argument_begin|>then", "stop", "ok now then", [], []),
+    ("Hi.[INST] more [/INST]", "stop", "Hi.", [], []),
+    ("<|im_start|>assistant\nMore.", "stop", "More.", [], []),
+    ("```tool_code\nnoop()\n```\n```tool_outputs\npong\n```\nok", "stop", "ok", [NOOP], []),
+    ("Looking<tool_call>\n<function=noop>\n</function>\n</tool_call>", "stop", "Looking", [NOOP], []),
+    # Frames.
+    (f"{CALL}{{}}<|start|>assistant<|channel|>final<|message|>ok<|return|>", "stop", "ok", [NOOP], []),
+    (f"{CALL}{{}}<|call|>assistant<|channel|>final<|message|>ok<|end|>", "stop", "ok", [NOOP], []),
+    (f"{CALL}<|message|>{{}}<|call|>", "stop", "", [NOOP], []),
+    (CALL, "stop", "", [], [("truncated", "noop")]),
+    (f"`{CALL}{{}}<|call|>` now", "stop", f"`{CALL}{{}}<|call|>` now", [], []),
+    ('<|channel|>commentary to=functions.weather json{"city":"Bonn"}<|call|>', "stop", "", [BONN], []),
+    (' to=functions.weather<|channel|>commentary<|message|>{"city":"Bonn"}<|call|>', "stop", "", [BONN], []),
+    ("<|channel|>finalHello<|return|>", "stop", "Hello", [], []),
+    ("Hi <|channel|> there", "stop", "Hi there", [], []),
+]
+
+
+@pytest.mark.parametrize(("text", "finish", "visible", "calls", "rejected"), ROWS, ids=[repr(row[:2]) for row in ROWS])
+def test_it_is_read(
+    text: str,
+    finish: str,
+    visible: str,
+    calls: list[tuple[str, dict[str, Any]]],
+    rejected: list[tuple[str, str | None]],
+) -> None:
+    result = scrub_all_ways(text, TOOLS, finish)
+    assert result.text == visible
+    assert [(call.name, call.arguments) for call in result.calls] == calls
+    assert [(one.reason, one.name) for one in result.rejected] == rejected
+
+
+@pytest.mark.parametrize("options", [{"model": "gpt-oss-20b"}, {"prefill": "<|start|>assistant"}], ids=str)
+def test_frames_are_read_without_their_tokens_where_they_are_expected(options: dict[str, Any]) -> None:
+    wire = 'analysisLook.assistantcommentary to=functions.weather json{"city":"Bonn"}assistantfinalDone.'
+    result = scrub_all_ways(wire, TOOLS, "stop", **options)
+    assert (result.reasoning, result.text) == ("Look.", "Done.")
+    assert [(call.name, call.arguments) for call in result.calls] == [BONN]
+    assert scrub_all_ways(wire, TOOLS, "stop").text == wire
+
+
+@pytest.mark.parametrize("options", [{"model": "gemini-2.5-pro"}, {"grammars": ["gemini_tool_code"]}], ids=str)
+def test_a_thinking_fence_ends_with_its_own_run(options: dict[str, Any]) -> None:
+    result = scrub_all_ways("```thinking\na\n```py\nx\n```\nb\n```\nHi", TOOLS, "stop", **options)
+    assert (result.reasoning, result.text) == ("a\n```py\nx\n```\nb\n", "Hi")
+
+
+def test_a_closer_in_a_string_of_a_draft_that_completes_is_data() -> None:
+    draft = '<tool_call>{"name":"memo","arguments":{"title":"t","body":"x </think> y"}}</tool_call>'
+    result = scrub_all_ways(f"<think>a{draft}b</think>c", TOOLS, "stop")
+    assert (result.reasoning, result.text, result.calls) == (f"a{draft}b", "c", [])
+
+
+def test_a_mention_of_a_token_does_not_end_a_section() -> None:
+    result = scrub_all_ways("<think>z [TOOL_CALLS] is</think>b", TOOLS, "stop")
+    assert (result.reasoning, result.text, result.rejected) == ("z  is", "b", [])
+
+
+def test_a_block_over_the_limit_keeps_its_name_however_it_was_cut() -> None:
+    wire = f'<tool_call>{{"name":"memo","arguments":{{"title":"{"x" * 300}","body":"y"}}}}</tool_call>ok'
+    result = scrub_all_ways(wire, TOOLS, "stop", max_call_bytes=200)
+    assert [(one.reason, one.name) for one in result.rejected] == [("too_large", "memo")]
+    assert result.text == "ok"
