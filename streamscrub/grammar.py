@@ -43,7 +43,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "line": "syntax start then order",
         "fence": "languages envelope reads",
         "elements": "reserved",
-        "render": "call calls section result thinking guide form",
+        "render": "call calls body join section result thinking guide form",
         "example": "title text calls rejected visible reasoning finish tools options repaired",
     }.items()
 }

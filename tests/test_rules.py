@@ -47,6 +47,7 @@ ORDER: Final = (
     "spellings",
     "tables",
     "union",
+    "writing",
     "resolve",
     "machine",
     "scrubber",

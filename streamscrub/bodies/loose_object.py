@@ -204,8 +204,15 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """``call:NAME{k:v}`` with the first quote token of the grammar around strings."""
-    quote = settings.get("quotes", ('"',))[0]
+    """``call:NAME{k:v}`` with the first quote token of the grammar around strings.
+
+    Raises ``ValueError`` for a string that holds a quote token, which has no escape.
+    """
+    quotes = settings.get("quotes", ('"',))
+    text = json.dumps(arguments, ensure_ascii=False)
+    if any(token in text for token in (json.dumps(quote)[1:-1] for quote in quotes if len(quote) > 1)):
+        raise ValueError("the format cannot carry a string that holds its quote token")
+    quote = quotes[0]
     return f"call:{name}{_loose(arguments, quote)}"
 
 

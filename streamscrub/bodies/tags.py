@@ -101,7 +101,7 @@ def _joined(*parts: Sentinels) -> Sentinels:
 
 
 def _attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, str]]:
-    """``read_attributes``, but an equals sign without a name behind it (``<parameter=>``) is a tag without a name."""
+    """``read_attributes``, but an equals sign without a name behind it makes a tag without a name."""
     verdict, j, found = read_attributes(buf, i, end)
     if verdict == DEAD:
         nameless = _NAMELESS.match(buf, i, end)
