@@ -104,7 +104,6 @@ class BlockReader:
     run: Run | None = None
     closed: bool = False  # the closer was there
     implicit: bool = False  # ended by what follows, not by the end of the stream
-    empty: bool = True
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
     attributed: bool = False  # the opener's tag is not at its end yet
@@ -354,7 +353,6 @@ class BlockReader:
         ending: Ending = "closed" if by_closer else "cut"
         whole = not alone or by_closer
         self.parts.append(Part(self.envelope.headed[0], i, i, ending, named if whole else None, model_id))
-        self.empty = False
         self.evidence = True
         self.at = i + size if by_closer else i
         self.closed = by_closer
@@ -435,7 +433,6 @@ class BlockReader:
 
     def _whole(self, part: Part) -> None:
         self.evidence = True
-        self.empty = False
         self.parts.append(part)
 
     def _no_body(self) -> int:

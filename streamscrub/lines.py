@@ -656,11 +656,6 @@ class ElementReader(LineReader):
                 return -1
             at = i + 1
 
-    @property
-    def closed_children(self) -> bool:
-        """True if no child is open."""
-        return bool(self.values) and not self._key
-
     def calls(self, buf: bytearray) -> list[Written]:
         """The one call."""
         call = Written(self.name, end=self.at - self.start)

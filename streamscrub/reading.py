@@ -7,7 +7,7 @@ answer however the stream was cut.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, cast
@@ -110,3 +110,10 @@ class Reader(Protocol):
     @property
     def keep(self) -> int:
         """The lowest index of the buffer that may still be looked at."""
+
+
+def nested(reader: Reader | None) -> Iterator[Reader]:
+    """The reader, then those that run inside it."""
+    while reader is not None:
+        yield reader
+        reader = getattr(reader, "inner", None)

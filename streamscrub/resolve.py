@@ -67,9 +67,9 @@ def decode_parts(
             call.end += part.start - base
             call.model_id = call.model_id or part.model_id
             if part.fenced and all(repair.kind != "fence" for repair in call.repairs):
-                call.repairs.insert(0, Repair("fence", ""))
+                call.repairs.insert(0, Repair("fence"))
             if part.surplus:
-                call.repairs.append(Repair("surplus_bracket", ""))
+                call.repairs.append(Repair("surplus_bracket"))
             out.append((call, part.use.grammar))
     return out
 
@@ -113,7 +113,7 @@ def settle_call(
     if cut or not call.complete:
         out.reason, out.detail = "truncated", "the stream ended inside the call"
         if call.name is not None:
-            out.name = _resolved(call, offer, by_id)[1]
+            out.name = _resolve(call, offer, by_id)[1]
         return out
     repairs = list(call.repairs)
     _unwrap_pseudo(call, offer, repairs)
@@ -132,7 +132,6 @@ def settle_call(
         out.name = None
     elif tool is None and offer.known:
         out.reason, out.detail = "unknown_tool", f"{call.name[:60]!r} is not offered"
-        out.name = name
     elif call.fault or arguments is None:
         out.reason, out.detail = "malformed", call.fault or "no arguments"
     if out.reason is None:
@@ -154,11 +153,6 @@ def _resolve(call: Written, offer: Offer, by_id: bool) -> tuple[Tool | None, str
         return None, None, []
     resolution = offer.id_name(call.name) if by_id else offer.resolve(call.name)
     return resolution.tool, resolution.name, list(resolution.repairs)
-
-
-def _resolved(call: Written, offer: Offer, by_id: bool) -> tuple[Tool | None, str | None]:
-    tool, name, _ = _resolve(call, offer, by_id)
-    return tool, name
 
 
 def _shaped(call: Written, tool: Tool | None) -> tuple[dict[str, Any] | None, list[Repair]]:

@@ -12,15 +12,28 @@ from .events import Event, Text, set_span, set_text
 from .grammar import Grammar
 from .limits import MAX_CALL_BYTES, MAX_CALLS, MAX_DEPTH
 from .machine.machine import Machine
-from .machine.state import CANDIDATE, DROP_PAD, NO_PAD, SKIP, TEXT, Reads
+from .machine.state import CANDIDATE, DROP_PAD, NO_PAD, SKIP, TEXT
 from .names import Offer
+from .reading import nested
 from .tools import read_tools
 from .union import tables_for
 
-# Finish reasons that say that the last bytes were cut off.
-_CUT_REASONS: Final = frozenset(
-    ("length", "max_tokens", "MAX_TOKENS", "content_filter", "model_length", "max_output_tokens")
+# Finish reasons that say that the model stopped by itself, in any case. With all others the last bytes may be cut off.
+_ORDINARY: Final = frozenset(
+    (
+        "stop",
+        "stop_sequence",
+        "eos",
+        "eos_token",
+        "end_turn",
+        "tool_calls",
+        "tool_use",
+        "function_call",
+        "complete",
+        "completed",
+    )
 )
+_REPLACEMENT: Final = "\ufffd".encode()
 _new: Final = object.__new__
 
 
@@ -29,14 +42,16 @@ def _nothing(text: str) -> object:
 
 
 class StreamScrubber(Machine):
-    """Reads one response as it arrives. See the README for the events and the guarantees.
+    """Reader one response as it arrives. See the README for the events and the guarantees.
 
     ``tools`` are the tools offered in this request, in any ecosystem's shape (``Tool``, OpenAI, Anthropic, MCP); None:
     unknown, so names are taken as written; ``[]``: none. ``grammars`` restricts the wire formats to names, paths of
     TOML files or ``Grammar`` objects. ``model`` orders ambiguous readings. ``reasoning`` is "auto", "open" (the prompt
     opened a section) or "off"; ``prefill`` the tail of the prompt that belongs to the assistant's turn. With
-    ``recover=False`` calls are scrubbed and rejected as withheld. ``on_fabricated`` is "drop", "cut" or "keep".
-    ``strict`` rejects every call that would need a repair. The limits are explained in ``streamscrub.limits``.
+    ``recover=False`` calls are scrubbed and rejected as withheld; ``progress=True`` adds ``CallStarted`` and
+    ``ArgumentsDelta`` while a call is read. ``on_fabricated`` is "drop", "cut" or "keep".
+    ``strict`` rejects every call that would need a repair. ``max_call_bytes`` (bytes of a block), ``max_depth`` (levels
+    of nesting) and ``max_calls`` (calls of a response) are at least 1 and explained in ``streamscrub.limits``.
 
     Raises ``TypeError`` or ``ValueError`` for wrong use, never for what a model wrote.
     """
@@ -158,7 +173,7 @@ class StreamScrubber(Machine):
         elif isinstance(chunk, bytes | bytearray | memoryview):
             data = bytes(chunk)
             if self._high:
-                data = b"\xef\xbf\xbd" + data
+                data = _REPLACEMENT + data
                 self._high = ""
         elif isinstance(chunk, str):
             data = self._encode(str(chunk))
@@ -184,13 +199,17 @@ class StreamScrubber(Machine):
             if reader.run is not None:
                 self._match = reader.run.match
                 self._quiet = reader.run.quiet
-                self._matched = _innermost(reader).at
+                *_, innermost = nested(reader)
+                self._matched = innermost.at
                 self._match_limit = candidate.start + self._max_bytes
                 self._room = self._match_limit - len(self._buf) if self._matched == len(self._buf) else -1
         return out
 
     def finish(self, finish_reason: str | None = None) -> list[Event]:
         """End the response. ``finish_reason`` None means that the stream broke off and is treated like "length".
+
+        "stop", "stop_sequence", "eos", "end_turn", "tool_calls", "tool_use", "function_call" and "completed" are
+        ordinary ends; with any other reason an open block counts as cut.
 
         Returns the last events; a second call returns nothing. Raises ``TypeError`` for a reason that is no string.
         """
@@ -199,9 +218,9 @@ class StreamScrubber(Machine):
         if self._finished:
             return []
         self._finished = True
-        self._cut_off = finish_reason is None or finish_reason in _CUT_REASONS
+        self._cut_off = finish_reason is None or finish_reason.lower() not in _ORDINARY
         if self._high:
-            self._buf += b"\xef\xbf\xbd"
+            self._buf += _REPLACEMENT
             self._high = ""
         self._leave_fast_way()
         self._run(True)
@@ -212,7 +231,7 @@ class StreamScrubber(Machine):
     def _leave_fast_way(self) -> None:
         """Bring the state up to date with what went by unread."""
         if self._match is not None:
-            self._skimmed()
+            self._catch_up()
         elif self._search is not None:
             self._told_to = self._base
             self._last = self._tail[-1:].encode()
@@ -260,15 +279,13 @@ class StreamScrubber(Machine):
             self._parts.clear()
             self._matched = len(self._buf)
 
-    def _skimmed(self) -> None:
+    def _catch_up(self) -> None:
         """Everything up to ``_matched`` was the text of an open string or value."""
         self._join()
         candidate = self._candidate
         assert candidate is not None
-        reader: Any = candidate.reader
-        while reader is not None:
+        for reader in nested(candidate.reader):
             reader.at = self._matched
-            reader = getattr(reader, "inner", None)
 
     def _compact(self) -> None:
         """Forget what was told. The buffer holds only what is undecided."""
@@ -299,22 +316,22 @@ class StreamScrubber(Machine):
             candidate.reader.shift(low)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StreamScrubber:
-        self._settle()
+        self._stop_skimming()
         other = object.__new__(StreamScrubber)
         shared = ("_tables", "_offer", "_options", "_search")
         for key, value in self.__dict__.items():
             other.__dict__[key] = value if key in shared else copy.deepcopy(value, memo)
         return other
 
-    def _settle(self) -> None:
+    def _stop_skimming(self) -> None:
         """Leave the fast way inside a value, whose state would not survive a copy."""
         if self._match is not None:
-            self._skimmed()
+            self._catch_up()
             self._match = None
             self._quiet = _nothing
 
     def __getstate__(self) -> dict[str, Any]:
-        self._settle()
+        self._stop_skimming()
         state = dict(self.__dict__)
         state["_search"] = self._search is not None
         del state["_tables"]
@@ -324,15 +341,6 @@ class StreamScrubber(Machine):
         self.__dict__.update(state)
         self._tables = tables_for(self._options[0], self._options[1])
         self._search = self._tables.lead.search if state["_search"] else None
-
-
-def _innermost(reader: Any) -> Reads:
-    """The reader that has the bytes, inside of those that hold it."""
-    while True:
-        inner = getattr(reader, "inner", None)
-        if inner is None:
-            return reader  # type: ignore[no-any-return]
-        reader = inner
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ class Role:
     """A marker with what it does and whose it is.
 
     ``target`` depends on the kind: an ``Envelope`` (OPEN), a ``Use`` (TAG), a ``Frame`` (FRAME), the closers of a
-    result (RESULT), the file's table (THINK), or "open", "close" or "result" for what is opened or closed.
+    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one).
     """
 
     kind: Kind

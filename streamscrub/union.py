@@ -180,7 +180,7 @@ class _Union:
         if not data.get("needs_model") or self._spoken(grammar):
             for one in data.get("reasoning", ()):
                 add(Kind.THINK, one.get("open", ()), bool(one.get("special")), one)
-                add(Kind.UNTHINK, one.get("close", ()), bool(one.get("special")), one)
+                add(Kind.UNTHINK, one.get("close", ()), bool(one.get("special")))
         add(Kind.CONTROL, data.get("control", {}).get("tokens", ()), True)
         add(Kind.CONTROL, data.get("control", {}).get("after_markup", ()), False)
         for one in data.get("answer", ()):
@@ -208,9 +208,9 @@ class _Union:
         if special:
             # Every tag of a special syntax is markup, whatever its word.
             for literal in (*family.opening(family.wrapper), *(opens for opens, _ in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar, "open")
+                self._add(Kind.SIGIL, literal, True, grammar)
             for literal in (*family.closing(family.wrapper), *(closes for _, closes in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar, "close")
+                self._add(Kind.SIGIL, literal, True, grammar)
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:
         for literal, one, grammar in entry.open:

@@ -18,6 +18,7 @@ from ..limits import MAX_DEPTH, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import CUT
+from ..shapes import declared
 from ..tools import Tool
 from . import json_call
 from .base import Body, Context, Ending, Settings, Written
@@ -520,13 +521,13 @@ def _bind(positional: list[Any], keywords: dict[str, Any], tool: Tool | None, kn
         return _unbound(positional, keywords, known)
     if len(positional) == 1 and not keywords and isinstance(positional[0], dict):
         only = positional[0]
-        if _declared(only, tool) and (only or len(tool.slots) != 1):
+        if declared(tool, only) and (only or len(tool.slots) != 1):
             return only
         if len(tool.slots) != 1:
             raise _Bad("keys that the tool does not declare")
     if len(positional) > len(tool.slots):
         raise _Bad("more values than parameters")
-    if not _declared(keywords, tool):
+    if not declared(tool, keywords):
         raise _Bad("keys that the tool does not declare")
     bound = dict(zip(tool.slots, positional, strict=False))
     twice = bound.keys() & keywords.keys()
@@ -544,10 +545,6 @@ def _unbound(positional: list[Any], keywords: dict[str, Any], known: bool) -> di
     if known:
         return keywords
     raise _Bad("positional values without the tool's parameters")
-
-
-def _declared(arguments: dict[str, Any], tool: Tool) -> bool:
-    return all(tool.key(key) is not None for key in arguments)
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:

@@ -663,7 +663,6 @@ class TagsReader:
         value = self._value
         assert value is not None
         if self._counted and self._closer >= 0:
-            tail = _TAG_END.match(buf, self._closer)
             closer = self._closer
             size = self._tags.key_close.at(buf, closer, len(buf), True)
             tail = _TAG_END.match(buf, closer + size)

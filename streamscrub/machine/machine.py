@@ -68,6 +68,6 @@ def _as_reasoning(event: Event) -> Event:
     if type(event) is Text:
         return Reasoning(event.text, event.span)
     if type(event) is ToolCall:
-        repairs = (*event.repairs, Repair("unclosed_reasoning", ""))
+        repairs = (*event.repairs, Repair("unclosed_reasoning"))
         return replace(event, repairs=repairs, strategy=event.strategy if event.repairs else "unclosed_reasoning")
     return event

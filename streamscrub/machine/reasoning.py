@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..blocks import NEST, BlockReader, Use
 from ..bodies.tags import TagsReader
 from ..events import DropKind
 from ..limits import MAX_BLANKS, MAX_HEADER
-from ..reading import DEAD, DONE, MORE
+from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
 from .markers import SIGIL_CUT, SIGIL_TAG
-from .state import NO_PAD, TEXT, Reads
+from .state import NO_PAD, TEXT
 from .text import TextMode
 
 
@@ -189,8 +187,6 @@ class ReasoningMode(TextMode):
         self._end_section(start)
         self._drop("delimiter", start, end)
         self._at = self._i = end
-        self._mode = TEXT
-        self._after_block()
 
     def _end_section(self, p: int) -> None:
         """The section ends before ``p``: held drafts stay reasoning."""
@@ -255,16 +251,6 @@ class ReasoningMode(TextMode):
                     return self._probe(inner, i, found, end, final)
                 return DEAD
             between = buf[at : i if found else limit].strip()
-            if (
-                between
-                and kind == Kind.WRAP
-                and found <= 0
-                and limit == end
-                and not final
-                and len(between) < MAX_HEADER
-            ):
-                # Words inside a section are possible; a call may still follow.
-                return DEAD
             if between:
                 return DEAD
             return MORE if limit == end and not final else DEAD
@@ -309,9 +295,12 @@ class ReasoningMode(TextMode):
         draft = self._last_draft
         if draft is None:
             return DEAD
-        if draft.at <= p and (draft.read(self._buf, p, False) != MORE or not _in_string(draft)):
-            self._last_draft = None
-            return DEAD
+        if draft.at <= p:
+            verdict = draft.read(self._buf, p, False)
+            quoted = any(getattr(one, "in_string", False) for one in nested(draft))
+            if verdict != MORE or not quoted:
+                self._last_draft = None
+                return DEAD
         verdict = draft.read(self._buf, end, False)
         if verdict == MORE and not final:
             return MORE
@@ -321,19 +310,10 @@ class ReasoningMode(TextMode):
         self._i = draft.at
         return DONE
 
-    def _reader(self, role: Role, p: int, size: int) -> Reads:
+    def _reader(self, role: Role, p: int, size: int) -> Reader:
         """What reads the call that the marker at ``p`` opens."""
         if role.kind == Kind.TAG:
             use: Use = role.target
             return TagsReader(p + size, use.settings["around"], self._offer, use.settings)
         start = p + size - (1 if role.target.from_last else 0)
         return BlockReader(role.target, self._offer, start, attributed=role.attributes)
-
-
-def _in_string(reader: Any) -> bool:
-    """Do the bytes that were read end inside a string of a JSON value?"""
-    while reader is not None:
-        if getattr(reader, "in_string", False):
-            return True
-        reader = getattr(reader, "inner", None)
-    return False

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..blocks import NEST, BlockReader, Envelope, Part, Use
 from ..bodies.base import Ending, Written
@@ -16,15 +16,15 @@ from ..events import Repair
 from ..frames import Header, HeaderReader
 from ..limits import MAX_HEADER
 from ..lines import FenceReader, LineReader, declared
-from ..reading import DEAD, DONE, MORE
+from ..reading import DEAD, DONE, MORE, Reader
 from ..resolve import decode_parts, merge_headed, settle_call
 from .release import Release
-from .state import CANDIDATE, NO_PAD, REASON, Candidate, Reads
+from .state import CANDIDATE, NO_PAD, REASON, Candidate
 
 # Behind the word of a tag: an equals sign or a name attribute, with something of a value.
 _NAME_BEGUN: Final = re.compile(rb"\s*(?:=|name\s*=|tool\s*=)\s*[\"']?[^\s\"'>]")
 
-Calls = list[tuple[Written, str]]
+_Decoded: TypeAlias = list[tuple[Written, str]]  # calls, each with its grammar
 
 
 class Settling(Release):
@@ -107,7 +107,7 @@ class Settling(Release):
                 return True
             if unclosed:
                 for call in calls:
-                    call.repairs.append(Repair("missing_close", ""))
+                    call.repairs.append(Repair("missing_close"))
             if self._is_copy(calls):
                 self._markup("padding", candidate.start, reader.at)
                 return True
@@ -167,7 +167,7 @@ class Settling(Release):
         self._frame_over = self._frame_over or bool(candidate.name)
         return self._settle_block(candidate, calls, stop, cut=cut, unclosed=closes and not reader.closed, by_id=by_id)
 
-    def _end_of(self, reader: Reads | None) -> int:
+    def _end_of(self, reader: Reader | None) -> int:
         """Where a body ends that was complete before the stream ended, and was followed by other text."""
         over: int = getattr(reader, "over", -1)
         return over if over >= 0 and not self._cut_off else len(self._buf)
@@ -180,7 +180,7 @@ class Settling(Release):
         names = [scan(bytes(self._buf[part.start : part.end]), self._offer).name for part in reader.parts]
         return all(name is not None and self._offer.plain(name) is not None for name in names)
 
-    def _block_calls(self, candidate: Candidate, reader: BlockReader, parts: list[Part], stop: int) -> Calls:
+    def _block_calls(self, candidate: Candidate, reader: BlockReader, parts: list[Part], stop: int) -> _Decoded:
         base = candidate.start
         named, model_id = reader.attributes.get("name"), reader.attributes.get("id")
         calls = decode_parts(parts, bytes(self._buf[base:stop]), base, self._offer, named)
@@ -208,7 +208,7 @@ class Settling(Release):
         return self._settle_block(candidate, calls, stop, cut=cut, unclosed=not reader.closed, by_id=False)
 
     def _settle_block(
-        self, candidate: Candidate, calls: Calls, stop: int, *, cut: bool, unclosed: bool, by_id: bool
+        self, candidate: Candidate, calls: _Decoded, stop: int, *, cut: bool, unclosed: bool, by_id: bool
     ) -> bool:
         """Tell the calls of a block. ``cut``: its last call lacks its end and does not run."""
         if not calls and candidate.name:
@@ -221,7 +221,7 @@ class Settling(Release):
         last = calls[-1][0]
         told = any(repair.kind == "missing_close" for repair in last.repairs)
         if unclosed and last.complete and not cut and not told:
-            last.repairs.append(Repair("missing_close", ""))
+            last.repairs.append(Repair("missing_close"))
         outcomes = [
             settle_call(
                 call, grammar, self._offer, recover=self._recover, by_id=by_id and call.name is not None,

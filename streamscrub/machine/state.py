@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from codecs import utf_8_decode
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ..blocks import Envelope
 from ..events import DropKind, Dropped, Event, Reasoning, Text, set_span, set_text
 from ..frames import Frame
 from ..names import Offer
-from ..reading import DEAD, DONE, MORE, Run
+from ..reading import DEAD, DONE, MORE, Reader
 from ..sentinels import Sentinels
 from ..tables import Role, Tables
 
@@ -25,24 +25,12 @@ _LINE_CHARS: Final = re.compile(rb"[ \t>*+\-0-9.)]{0,32}")
 _new: Final = object.__new__
 
 
-class Reads(Protocol):
-    at: int
-    evidence: bool
-    broken: bool
-    run: Run | None
-
-    def read(self, buf: bytearray, end: int, final: bool) -> int: ...
-    def shift(self, by: int) -> None: ...
-    @property
-    def keep(self) -> int: ...
-
-
 @dataclass(slots=True)
 class Candidate:
     """A stretch that began with a marker and may still become a call."""
 
     start: int
-    reader: Reads
+    reader: Reader
     what: str  # "block", "tags", "header", "line"
     size: int  # bytes of the opener
     role: Role | None = None
@@ -134,7 +122,7 @@ class State:
         self._think_fence: tuple[int, int, int] | None = None  # (character, length, fences open inside)
 
         self._draft_from = -1  # where the held drafts of an open section start
-        self._last_draft: Reads | None = None  # reads the last of them
+        self._last_draft: Reader | None = None  # reads the last of them
         self._drafts_off = False  # they were too large to hold
         self._prefilling = False
 
@@ -180,7 +168,7 @@ class State:
             return
         if base + start < 0:
             start = -base
-        text = utf_8_decode(self._buf[start:end], "replace", True)[0]
+        text = self._decode(start, end)
         self._tail = text
         self._shown = True
         if self._after_markup and text.strip():
