@@ -84,6 +84,12 @@ def merge_headed(calls: list[tuple[Written, str]], offer: Offer) -> list[tuple[W
     if len(kept) > 1:
         objects = [call.arguments for call, _ in kept]
         tool = offer.resolve(first.name).tool if first.name else None
+        whole = [one for (call, _), one in zip(kept, objects, strict=True) if call.complete and isinstance(one, dict)]
+        if tool is not None and not kept[-1][0].complete and not all(_satisfies(tool, one) for one in whole):
+            # What was cut might have completed the objects before it.
+            first.complete = False
+            first.end = kept[-1][0].end
+            return [kept[0]]
         if tool is not None and all(isinstance(one, dict) for one in objects):
             merged: dict[str, Any] = {}
             for one in objects:
