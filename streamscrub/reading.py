@@ -65,8 +65,8 @@ class Run:
         # It matches nothing at all if need be, so there always is a match.
         self.match: Final = cast("Callable[..., re.Match[bytes]]", pattern.match)
         chars = "".join(f"\\x{halt:02x}" for halt in sorted(halts) if halt < 0x80)
-        text = f"[^{chars}]*+" if chars else r"[\s\S]*+"
-        whole = [r"\\[\s\S]"] if escape else []
+        text = rf"[^{chars}\x80-\U0010ffff]*+"
+        whole = [r"\\[\x00-\x7f]"] if escape else []
         for lead, seconds in markers.seconds.items():
             if lead < 0x80 and lead not in stops:
                 after = "".join(f"\\x{second:02x}" for second in sorted(seconds) if second < 0x80)

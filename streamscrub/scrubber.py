@@ -34,11 +34,10 @@ _ORDINARY: Final = frozenset(
     )
 )
 _REPLACEMENT: Final = "\ufffd".encode()
+# Deltas that are kept unread at most, and the characters of one.
+_PARTS: Final = 256
+_PART: Final = 256
 _new: Final = object.__new__
-
-
-def _nothing(text: str) -> object:
-    return None
 
 
 class StreamScrubber(Machine):
@@ -99,11 +98,11 @@ class StreamScrubber(Machine):
         )
         self._search: Callable[[str], object] | None = None
         self._match: Callable[[bytearray, int], re.Match[bytes]] | None = None
-        self._quiet: Callable[[str], object] = _nothing
+        self._quiet: Callable[[str], object] | None = None
         self._matched = 0
         self._match_limit = 0
         self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
-        self._room = 0  # bytes that may still be taken without looking at the limit
+        self._room = 0  # how many of them may be kept before the limits are looked at
         if reasoning == "open":
             self._enter_reasoning(b"")
         if not isinstance(prefill, str | bytes):
@@ -147,10 +146,11 @@ class StreamScrubber(Machine):
                 return [event]
             match = self._match
             if match is not None:
-                if self._quiet(chunk) is not None and chunk.isascii():
-                    self._room -= len(chunk)
-                    if self._room >= 0:
-                        self._parts.append(chunk)
+                quiet = self._quiet
+                if quiet is not None and quiet(chunk) is not None:
+                    parts = self._parts
+                    if len(parts) < self._room and len(chunk) <= _PART:
+                        parts.append(chunk)
                         return []
                 self._join()
                 try:
@@ -166,7 +166,7 @@ class StreamScrubber(Machine):
                 if (
                     not pause or (pause <= 3 and (buf[end] == 0x3C or (pause == 1 and buf[end] == 0x5C)))
                 ) and size <= self._match_limit:
-                    self._room = -1 if pause else self._match_limit - size
+                    self._room = 0 if pause else min(_PARTS, (self._match_limit - size) // _PART)
                     return []
                 return self._slow(b"")
             data = self._encode(chunk)
@@ -202,7 +202,8 @@ class StreamScrubber(Machine):
                 *_, innermost = nested(reader)
                 self._matched = innermost.at
                 self._match_limit = candidate.start + self._max_bytes
-                self._room = self._match_limit - len(self._buf) if self._matched == len(self._buf) else -1
+                room = (self._match_limit - len(self._buf)) // _PART
+                self._room = min(_PARTS, room) if self._matched == len(self._buf) else 0
         return out
 
     def finish(self, finish_reason: str | None = None) -> list[Event]:
@@ -238,7 +239,7 @@ class StreamScrubber(Machine):
             self._shown = True
             self._after_markup = False
         self._search = self._match = None
-        self._quiet = _nothing
+        self._quiet = None
 
     @property
     def held(self) -> bytes:
@@ -328,7 +329,7 @@ class StreamScrubber(Machine):
         if self._match is not None:
             self._catch_up()
             self._match = None
-            self._quiet = _nothing
+            self._quiet = None
 
     def __getstate__(self) -> dict[str, Any]:
         self._stop_skimming()
