@@ -83,7 +83,9 @@ class Grammar:
 
     @classmethod
     def parse(cls, raw: bytes, file: str) -> Grammar:
-        """Check the content of a grammar file. Raises ``GrammarError``."""
+        """Check the content of a grammar file, in bytes. Raises ``GrammarError``."""
+        if not isinstance(raw, bytes):
+            raise TypeError(f"the content of a grammar file is bytes, not {type(raw).__name__}")
         if len(raw) > _MAX_FILE:
             raise GrammarError(file, "", f"larger than {_MAX_FILE} bytes")
         try:

@@ -24,7 +24,14 @@ def wrap(
     finish_reason: str | Callable[[], str | None] | None = "stop",
     **options: Any,
 ) -> Iterator[Event]:
-    """Read an iterator of deltas. ``finish_reason`` is a value, or a callable asked when the iterator is exhausted."""
+    """Read an iterator of deltas. ``finish_reason`` is a value, or a callable asked when the iterator is exhausted.
+
+    Raises at once what ``StreamScrubber`` raises, and ``TypeError`` if there is nothing to iterate.
+    """
+    if not isinstance(iterable, Iterable):
+        raise TypeError(
+            f"wrap takes an iterable of deltas, not {type(iterable).__name__}; awrap takes asynchronous ones"
+        )
     scrubber = StreamScrubber(tools, **options)
     return _wrapped(iterable, scrubber, finish_reason)
 
@@ -44,7 +51,11 @@ def awrap(
     finish_reason: str | Callable[[], str | None] | None = "stop",
     **options: Any,
 ) -> AsyncIterator[Event]:
-    """The same for an asynchronous iterator."""
+    """As ``wrap``, for an asynchronous iterator of deltas; ``finish_reason`` stays synchronous."""
+    if not isinstance(iterable, AsyncIterable):
+        raise TypeError(
+            f"awrap takes an asynchronous iterable of deltas, not {type(iterable).__name__}; wrap takes others"
+        )
     scrubber = StreamScrubber(tools, **options)
     return _awrapped(iterable, scrubber, finish_reason)
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import pytest
 
+from streamscrub import awrap, wrap
+
 from .feeding import scrub_all_ways
 
 _STRING: Final = {"type": "string"}
@@ -121,3 +123,18 @@ def test_a_block_over_the_limit_keeps_its_name_however_it_was_cut() -> None:
     result = scrub_all_ways(wire, TOOLS, "stop", max_call_bytes=200)
     assert [(one.reason, one.name) for one in result.rejected] == [("too_large", "memo")]
     assert result.text == "ok"
+
+
+def test_what_cannot_be_iterated_is_refused_at_once() -> None:
+    nothing: Any = None
+    with pytest.raises(TypeError, match="awrap"):
+        wrap(nothing)
+    with pytest.raises(TypeError, match="wrap takes others"):
+        awrap(nothing)
+
+
+@pytest.mark.parametrize("reason", ["error", "incomplete", "length", None])
+def test_an_open_block_is_cut_unless_the_model_stopped_by_itself(reason: str | None) -> None:
+    wire = '<tool_call>{"name":"noop","arguments":{}}'
+    assert [one.reason for one in scrub_all_ways(wire, TOOLS, reason).rejected] == ["truncated"]
+    assert [call.name for call in scrub_all_ways(wire, TOOLS, "STOP").calls] == ["noop"]
