@@ -138,3 +138,11 @@ def test_an_open_block_is_cut_unless_the_model_stopped_by_itself(reason: str | N
     wire = '<tool_call>{"name":"noop","arguments":{}}'
     assert [one.reason for one in scrub_all_ways(wire, TOOLS, reason).rejected] == ["truncated"]
     assert [call.name for call in scrub_all_ways(wire, TOOLS, "STOP").calls] == ["noop"]
+
+
+@pytest.mark.parametrize("size", [100, 140, 144, 150, 160, 300])
+@pytest.mark.parametrize("gap", [1, 256, 257, 400])
+def test_a_long_key_and_a_wide_gap_are_judged_alike_however_they_are_cut(size: int, gap: int) -> None:
+    scrub_all_ways(
+        f"<tool_call>memo<arg_key>{'k' * size}</arg_key>{' ' * gap}<arg_value>v</arg_value></tool_call>", TOOLS
+    )

@@ -301,9 +301,10 @@ class PairsReader:
         if again > 0:
             self.at += again  # a doubled opener is one
             return -1
-        i, size = pairs.key_end.find(buf, self.at, min(end, self.at + MAX_NAME + 32))
+        window = self.at + MAX_NAME + 32
+        i, size = pairs.key_end.find(buf, self.at, min(end, window))
         if size <= 0:
-            return MORE if end - self.at <= MAX_NAME + 16 else self._over()
+            return MORE if end < window else self._over()
         self._key = bytes(buf[self.at : i]).decode("utf-8", "replace").strip()
         closes = pairs.key_close.at(buf, i, end) == size
         if not closes:
@@ -315,10 +316,12 @@ class PairsReader:
 
     def _after_key(self, buf: bytearray, end: int, final: bool) -> int:
         pairs = self._pairs
-        i, moving = self._skip(buf, self.at, end, final)
-        if moving and end - self.at <= MAX_BLANKS:
+        limit = min(end, self.at + MAX_BLANKS + 1)
+        i, moving = self._skip(buf, self.at, limit, final)
+        wide = i - self.at > MAX_BLANKS
+        if moving and not wide and limit == end:
             return MORE
-        for markers in (pairs.value_open, pairs.type_open, pairs.key_open):
+        for markers in () if wide else (pairs.value_open, pairs.type_open, pairs.key_open):
             size = markers.at(buf, i, end)
             if size == CUT:
                 return MORE
@@ -327,9 +330,10 @@ class PairsReader:
             if markers is pairs.value_open:
                 self._open_value(i + size)
             elif markers is pairs.type_open:
-                j, closing = pairs.type_close.find(buf, i + size, end)
+                window = i + size + MAX_NAME
+                j, closing = pairs.type_close.find(buf, i + size, min(end, window))
                 if closing <= 0:
-                    return MORE if end - i <= MAX_NAME else self._over()
+                    return MORE if end < window else self._over()
                 self._type = bytes(buf[i + size : j]).decode("utf-8", "replace").strip()
                 self.at = j + closing
             else:
