@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .limits import MAX_HEADER
+from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .reading import DEAD, DONE, MORE
 
 # Some tokenizers leave their own blank (U+0120) in a tag.
@@ -24,6 +24,11 @@ _PREFIX: Final = re.compile(
     + rb"""(?:[\w.:-]++[ \t\r\n]*+(?:=[ \t\r\n]*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'<>|/]*+)[ \t\r\n]*+)?)?"""
     rb"""(?:/?\|?|\xc4)\Z"""
 )
+# The end of a closing tag behind its name, and the tag of a child without attributes, each also as the stream cuts it.
+TAG_END: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?>" % MAX_BLANKS)
+TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?\Z" % MAX_BLANKS)
+CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]{0,%d}+>" % (MAX_NAME, MAX_BLANKS))
+CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]{0,%d}+)?\Z" % (MAX_NAME, MAX_BLANKS))
 _END: Final = re.compile(_BLANK + rb"/?\|?>")
 
 

@@ -15,7 +15,7 @@ from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader, Run
+from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader, Run, UntilCloser
 from .sentinels import CUT, Sentinels
 
 # A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
@@ -529,34 +529,6 @@ class BlockReader:
         while i > low and buf[i - 1] in b" \t\r\n":
             i -= 1
         return i
-
-
-class UntilCloser:
-    """Runs to the closer of the envelope or to a marker that cannot belong to the block."""
-
-    __slots__ = ("_around", "at", "broken", "evidence", "run")
-
-    def __init__(self, start: int, around: Around) -> None:
-        self.at = start
-        self.evidence = True
-        self.broken = True
-        self.run: Run | None = None
-        self._around = around
-
-    def shift(self, by: int) -> None:
-        self.at -= by
-
-    @property
-    def keep(self) -> int:
-        return self.at
-
-    def read(self, buf: bytearray, end: int, final: bool) -> int:
-        close, closing = self._around.close.find(buf, self.at, end, final)
-        other, opening = self._around.special.find(buf, self.at, end, final)
-        self.at = min(close, other)
-        if self.at < end and (closing > 0 if close <= other else opening > 0):
-            return DONE
-        return MORE
 
 
 def _match(template: tuple[str, ...], flat: list[str]) -> dict[str, str] | None:

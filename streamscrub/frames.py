@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from .blocks import Use
 from .limits import MAX_HEADER
+from .names import Offer
 from .reading import DONE, MORE, Around, Run
 from .sentinels import CUT, Sentinels, sentinels
 
@@ -73,6 +74,10 @@ class Frame:
     def begun(self, prompt: bytearray) -> bool:
         """Does the prompt end behind the start token of a message and its role?"""
         return any(prompt.endswith(token + role.encode()) for token in self.start for role in self.roles)
+
+    def tool_name(self, recipient: str, offer: Offer) -> str:
+        """The recipient as a name: as it stands if it is offered, else without the prefix."""
+        return recipient if offer.get(recipient) is not None else recipient.removeprefix(self.prefix)
 
     def calls(self, recipient: str) -> bool:
         """Is a message to this recipient a call?"""

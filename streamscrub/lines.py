@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from .attributes import read_attributes
+from .attributes import CHILD, CHILD_CUT, read_attributes
 from .bodies import BODIES
 from .bodies.base import Context, Written
 from .bodies.glm_line import GlmLineReader
@@ -30,8 +30,6 @@ _TAIL: Final = re.compile(rb"[ \t]*+")
 _NEWLINE: Final = re.compile(rb"\r?\n")
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 _NAMED: Final = re.compile(rb"(?:call:)?([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
-_CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]{0,%d}+>" % (MAX_NAME, MAX_BLANKS))
-_CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]{0,%d}+)?\Z" % (MAX_NAME, MAX_BLANKS))
 
 _ACTION_FENCE: Final = re.compile(rb"\r?\n```(?:json)?[ \t]{0,64}+\r?\n[ \t\r\n]{0,64}(?=[\[{])")
 _ACTION_FENCE_CUT: Final = re.compile(
@@ -622,9 +620,9 @@ class ElementReader(LineReader):
             return DONE
         if close.startswith(here) and i + len(here) == end:
             return MORE
-        child = _CHILD.match(buf, i, end)
+        child = CHILD.match(buf, i, end)
         if child is None:
-            return MORE if not final and _CHILD_CUT.match(buf, i, end) is not None else DEAD
+            return MORE if not final and CHILD_CUT.match(buf, i, end) is not None else DEAD
         key = child.group(1).decode("utf-8", "replace")
         if key not in self.tool.properties:
             return DEAD

@@ -112,6 +112,34 @@ class Reader(Protocol):
         """The lowest index of the buffer that may still be looked at."""
 
 
+class UntilCloser:
+    """Runs to the closer of the envelope or to a marker that cannot belong to the block."""
+
+    __slots__ = ("_around", "at", "broken", "evidence", "run")
+
+    def __init__(self, start: int, around: Around) -> None:
+        self.at = start
+        self.evidence = True
+        self.broken = True
+        self.run: Run | None = None
+        self._around = around
+
+    def shift(self, by: int) -> None:
+        self.at -= by
+
+    @property
+    def keep(self) -> int:
+        return self.at
+
+    def read(self, buf: bytearray, end: int, final: bool) -> int:
+        close, closing = self._around.close.find(buf, self.at, end, final)
+        other, opening = self._around.special.find(buf, self.at, end, final)
+        self.at = min(close, other)
+        if self.at < end and (closing > 0 if close <= other else opening > 0):
+            return DONE
+        return MORE
+
+
 def nested(reader: Reader | None) -> Iterator[Reader]:
     """The reader, then those that run inside it."""
     while reader is not None:

@@ -161,3 +161,10 @@ class Sentinels:
 def sentinels(literals: tuple[bytes, ...], folded: tuple[bytes, ...] = ()) -> Sentinels:
     """The ``Sentinels`` of these literals, built once a process."""
     return Sentinels(literals, folded)
+
+
+def joined(*parts: Sentinels) -> Sentinels:
+    """All the literals of these."""
+    exact = {literal for part in parts for literal in part.exact}
+    loose = {literal for part in parts for literal in part.loose}
+    return sentinels(tuple(sorted(exact)), tuple(sorted(loose)))

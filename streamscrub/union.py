@@ -16,7 +16,7 @@ from .bodies.tags import Tags
 from .frames import Frame
 from .grammar import Grammar, GrammarError, find, with_needed
 from .reading import NOTHING, Around
-from .sentinels import Sentinels, sentinels
+from .sentinels import Sentinels, joined, sentinels
 from .spellings import bars, is_special, spelled
 from .tables import Kind, Line, Role, Tables
 
@@ -313,8 +313,8 @@ class _Union:
             key_open,
             key_close,
             wrapper_close,
-            _joined(key_close, key_open, call_close, wrapper_close, foreign),
-            _joined(plain.special, key_open, call_close, wrapper_close, openers),
+            joined(key_close, key_open, call_close, wrapper_close, foreign),
+            joined(plain.special, key_open, call_close, wrapper_close, openers),
             foreign,
             openers,
         )
@@ -384,12 +384,6 @@ def _sentinels(roles: Iterable[Role]) -> Sentinels:
 
 def _exact(roles: Iterable[Role]) -> Sentinels:
     return sentinels(tuple(role.literal for role in roles))
-
-
-def _joined(*parts: Sentinels) -> Sentinels:
-    return sentinels(
-        tuple(word for part in parts for word in part.exact), tuple(word for part in parts for word in part.loose)
-    )
 
 
 def _lead(marks: Sentinels) -> re.Pattern[str]:

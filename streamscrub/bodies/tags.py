@@ -8,25 +8,21 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..attributes import read_attributes
+from ..attributes import CHILD, CHILD_CUT, TAG_END, TAG_END_CUT, read_attributes
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
-from ..sentinels import CUT, Sentinels, sentinels
+from ..sentinels import CUT, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
 
-_TAG_END: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?>" % MAX_BLANKS)
-_TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?\Z" % MAX_BLANKS)
 _SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
 # An element that stands where a parameter should: <NAME>.
-_CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]{0,%d}+>" % (MAX_NAME, MAX_BLANKS))
-_CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]{0,%d}+)?\Z" % (MAX_NAME, MAX_BLANKS))
 _WORD: Final = re.compile(rb"[\w.:-]")
 _TAG: Final = re.compile(rb"</?+[A-Za-z_]")
 _TAG_CUT: Final = re.compile(rb"</?+\Z")
@@ -76,9 +72,9 @@ class Tags:
         self.key_close: Final = _spaced(key_close)
         self.wrapper_close: Final = wrapper_close
         inside = (self.keys, self.key_close, self.call_close)
-        self.value_marks: Final = _joined(value_marks, *inside)
-        self.after: Final = _joined(after, self.keys, self.call_close)
-        self.ends: Final = _joined(self.call_close, wrapper_close, openers)
+        self.value_marks: Final = joined(value_marks, *inside)
+        self.after: Final = joined(after, self.keys, self.call_close)
+        self.ends: Final = joined(self.call_close, wrapper_close, openers)
         self.special: Final = special
 
     def __deepcopy__(self, memo: object) -> Tags:
@@ -91,13 +87,6 @@ def _spaced(tags: Sentinels) -> Sentinels:
     heads = [b"</" if literal.startswith(b"</") else b"<" for literal in loose]
     more = [head + b" " + literal[len(head) :] for head, literal in zip(heads, loose, strict=True)]
     return sentinels(tags.exact, tuple(sorted({*tags.loose, *more})))
-
-
-def _joined(*parts: Sentinels) -> Sentinels:
-    """All the literals of these."""
-    exact = {literal for part in parts for literal in part.exact}
-    loose = {literal for part in parts for literal in part.loose}
-    return sentinels(tuple(sorted(exact)), tuple(sorted(loose)))
 
 
 def _attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, str]]:
@@ -289,9 +278,9 @@ class TagsReader:
                 self.torn = size == CUT and CUT not in (closing, stray)
                 return MORE
             if closing > 0 or stray > 0:
-                tail = _TAG_END.match(buf, i + max(closing, stray), end)
+                tail = TAG_END.match(buf, i + max(closing, stray), end)
                 if tail is None:
-                    if _TAG_END_CUT.match(buf, i + max(closing, stray), end) is not None:
+                    if TAG_END_CUT.match(buf, i + max(closing, stray), end) is not None:
                         return MORE
                     return self._over() if self.evidence else DEAD
                 if closing > 0:
@@ -324,8 +313,8 @@ class TagsReader:
         """
         size = self._tags.wrapper_close.at(buf, i, end)
         if size > 0 and self.values and self.values[-1].implicit:
-            tail = _TAG_END.match(buf, i + size, end)
-            if tail is None and _TAG_END_CUT.match(buf, i + size, end) is not None:
+            tail = TAG_END.match(buf, i + size, end)
+            if tail is None and TAG_END_CUT.match(buf, i + size, end) is not None:
                 return MORE
             if tail is not None and self._around.close.at(buf, i, end) == 0:
                 self.at = tail.end()
@@ -333,9 +322,9 @@ class TagsReader:
 
     def _foreign(self, buf: bytearray, i: int, end: int) -> int:
         """An unknown byte where a parameter or the closer is due. An element may stand for a parameter."""
-        if _CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
+        if CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
             return MORE
-        child = _CHILD.match(buf, i, end)
+        child = CHILD.match(buf, i, end)
         if child is not None:
             key = child.group(1).decode("utf-8", "replace")
             if key in json_call.ARGUMENT_KEYS or (self.tool is not None and self.tool.key(key) is not None):
@@ -377,8 +366,8 @@ class TagsReader:
         i, size = tags.ends.find(buf, self.at, end)
         if size > 0:
             closing = tags.call_close.at(buf, i, end)
-            tail = _TAG_END.match(buf, i + closing, end) if closing > 0 else None
-            if closing > 0 and tail is None and _TAG_END_CUT.match(buf, i + closing, end) is not None:
+            tail = TAG_END.match(buf, i + closing, end) if closing > 0 else None
+            if closing > 0 and tail is None and TAG_END_CUT.match(buf, i + closing, end) is not None:
                 self.at = i
                 return MORE
             if i <= self._wait + CLOSER_WAIT:
@@ -486,9 +475,9 @@ class TagsReader:
 
     def _closing(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """A closer of this value's own kind."""
-        tail = _TAG_END.match(buf, i + size, end)
+        tail = TAG_END.match(buf, i + size, end)
         if tail is None:
-            growing = _TAG_END_CUT.match(buf, i + size, end) is not None and not final
+            growing = TAG_END_CUT.match(buf, i + size, end) is not None and not final
             return (MORE if growing else None), i + size
         j = tail.end()
         follows, k = self._follows(buf, j, end, final)
@@ -535,9 +524,9 @@ class TagsReader:
             return None
         if closing <= 0:
             return False
-        tail = _TAG_END.match(buf, k + closing, end)
+        tail = TAG_END.match(buf, k + closing, end)
         if tail is None:
-            return None if not final and _TAG_END_CUT.match(buf, k + closing, end) is not None else False
+            return None if not final and TAG_END_CUT.match(buf, k + closing, end) is not None else False
         return self._among(buf, tail.end(), end, final, self._tags.wrapper_close, self._tags.call_open)
 
     @staticmethod
@@ -603,9 +592,9 @@ class TagsReader:
         """The closer of the call, or of what holds it, inside a value."""
         is_call = self._tags.call_close.at(buf, i, end, True) == size
         j = i + size
-        tail = _TAG_END.match(buf, j, end)
+        tail = TAG_END.match(buf, j, end)
         if tail is None:
-            if _TAG_END_CUT.match(buf, j, end) is not None and not final:
+            if TAG_END_CUT.match(buf, j, end) is not None and not final:
                 return MORE, i
             if is_call:
                 return None, j
@@ -634,8 +623,8 @@ class TagsReader:
             return None
         if size <= 0:
             return False
-        tail = _TAG_END.match(buf, k + size, end)
-        if tail is None and not final and _TAG_END_CUT.match(buf, k + size, end) is not None:
+        tail = TAG_END.match(buf, k + size, end)
+        if tail is None and not final and TAG_END_CUT.match(buf, k + size, end) is not None:
             return None
         j = tail.end() if tail is not None else k + size
         run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
@@ -665,7 +654,7 @@ class TagsReader:
         if self._counted and self._closer >= 0:
             closer = self._closer
             size = self._tags.key_close.at(buf, closer, len(buf), True)
-            tail = _TAG_END.match(buf, closer + size)
+            tail = TAG_END.match(buf, closer + size)
             return self._end_value(closer, tail.end() if tail is not None else closer + size)
         i = self._strong if self._strong >= 0 else self._weak
         if self._strong < 0 and self._is_special(buf, i, self._tags.special.at(buf, i, len(buf), True)):

@@ -7,42 +7,22 @@ from typing import Any, Final
 from ..events import Repair
 from ..limits import MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import DONE, MORE, Around, Run
+from ..reading import Around, UntilCloser
 from .base import Body, Context, Ending, Settings, Written
 
 
-class TextReader:
-    """Runs to the closer of the envelope or to a special opener. See ``reading.Reader`` for the common part."""
+class TextReader(UntilCloser):
+    """Text is whole wherever it ends."""
 
-    __slots__ = ("_around", "at", "broken", "evidence", "run")
+    __slots__ = ()
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
-        self.at = start
-        self.evidence = True
-        self.broken = False
-        self.run: Run | None = None
-        self._around = around
-
-    def shift(self, by: int) -> None:
-        self.at -= by
-
-    @property
-    def keep(self) -> int:
-        return self.at
+        super().__init__(start, around)
 
     @property
     def settled(self) -> bool:
         """True if the bytes so far would be whole if nothing followed."""
         return True
-
-    def read(self, buf: bytearray, end: int, final: bool) -> int:
-        close, closing = self._around.close.find(buf, self.at, end, final)
-        other, opening = self._around.special.find(buf, self.at, end, final)
-        self.at = min(close, other)
-        if self.at < end and (closing > 0 if close <= other else opening > 0):
-            self.broken = True
-            return DONE
-        return MORE
 
 
 def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:

@@ -11,11 +11,11 @@ from ..lines import FenceReader
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import sentinels
 from .candidates import Candidates
+from .release import INFO
 from .state import TEXT, Candidate
 
 _FENCE_LINE: Final = re.compile(rb" {0,3}+(?:(?:>[ \t]?+|[-*+][ \t]++|\d{1,9}+[.)][ \t]++)[ \t]{0,3}+)*+")
 _CLOSING_LINE: Final = re.compile(rb"[ \t]{0,12}(?:>[ \t]?)*[ \t]{0,3}")
-_INFO: Final = re.compile(rb"[ \t]*+([^\s`]*+)[ \t]*+")
 _RUN_OR_LINE: Final = re.compile(rb"`+|\n")
 
 
@@ -59,7 +59,7 @@ class Code(Candidates):
         size = j - p
         if self._bare_fence is not None and self._bare_fence[0] == char and size >= self._bare_fence[1]:
             return self._close_bare(p, j)
-        info = _INFO.match(buf, j, end)
+        info = INFO.match(buf, j, end)
         word = info.group(1) if info is not None else b""
         k = info.end() if info is not None else j
         language = word.decode("utf-8", "replace").lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ..attributes import TAG_END, TAG_END_CUT
 from ..blocks import BlockReader, Envelope, Use
 from ..bodies.tags import TagsReader
 from ..events import DropKind
@@ -18,8 +19,6 @@ from .release import tag_name
 from .starts import LineStarts
 from .state import Candidate
 
-_TAG_END: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?>" % MAX_BLANKS)
-_TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?\Z" % MAX_BLANKS)
 SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=\s))?" % MAX_HEADER)
 SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
 
@@ -126,9 +125,9 @@ class Markers(LineStarts):
             return DEAD
         stop = p + size
         if not word.endswith((b">", b"]")):
-            tail = _TAG_END.match(buf, stop, end)
+            tail = TAG_END.match(buf, stop, end)
             if tail is None:
-                if not final and _TAG_END_CUT.match(buf, stop, end) is not None and end - stop <= MAX_BLANKS:
+                if not final and TAG_END_CUT.match(buf, stop, end) is not None and end - stop <= MAX_BLANKS:
                     return MORE
                 if not role.special:
                     self._advance(p, p + 1)

@@ -8,7 +8,7 @@ from typing import Final
 from .calls import Calls
 from .state import NO_PAD, TEXT, Candidate
 
-_INFO: Final = re.compile(rb"[ \t]*+([^\s`]*+)[ \t]*+")
+INFO: Final = re.compile(rb"[ \t]*+([^\s`]*+)[ \t]*+")
 _NAME_IN_TAG: Final = re.compile(rb"</?\s*([\w:.-]+)")
 
 
@@ -52,7 +52,7 @@ class Release(Calls):
         while j < len(self._buf) and self._buf[j] == char:
             j += 1
         self._advance(start, j)
-        info = _INFO.match(self._buf, j)
+        info = INFO.match(self._buf, j)
         if info is not None and info.group(1):
             self._i = j
             self._enter_fence(char, j - start)

@@ -72,9 +72,7 @@ class Settling(Release):
             self._reject(candidate, "truncated", name, reader.at, "the header has no message")
             return True
         frame = reader.frame
-        name = header.recipient
-        if self._offer.get(name) is None:
-            name = name.removeprefix(frame.prefix)
+        name = frame.tool_name(header.recipient, self._offer)
         envelope = Envelope(frame.name, frame.around, named=frame.uses, special=True)
         block = BlockReader(envelope, self._offer, reader.at, attributes={"name": name})
         block.evidence = True

@@ -98,8 +98,7 @@ class Stripped(ReasoningMode):
             self._markup("delimiter", start, stop)
             self._pad = NO_PAD
             return DEAD
-        recipient = head.group(1).decode("utf-8", "replace")
-        name = recipient if self._offer.get(recipient) is not None else recipient.removeprefix(frame.prefix)
+        name = frame.tool_name(head.group(1).decode("utf-8", "replace"), self._offer)
         around = Around(NOTHING, self._tables.marks, self._tables.special)
         envelope = Envelope(frame.name, around, named=frame.uses, special=True, closes=False)
         block = BlockReader(envelope, self._offer, head.end(), attributes={"name": name})
