@@ -61,6 +61,7 @@ class Envelope:
     fenced: bool = False  # a fence around the body belongs to the format
     from_last: bool = False  # the last byte of the opener is the first of the body
     demand: bool = False  # an offered name must be read before it counts as a call
+    unbracketed: bool = False  # a body behind a header may begin with anything
 
     def __deepcopy__(self, memo: object) -> Envelope:
         return self
@@ -304,7 +305,10 @@ class BlockReader:
             if size > 0:
                 self._pieces.append((bytes(buf[self._from : i]), bytes(buf[i : i + size])))
                 self._from = self.at = i + size
-                self.evidence = True
+                self.evidence = self.evidence or self._proves()
+                if envelope.unbracketed and self._matched() is not None:
+                    self._begin(envelope.headed, self.at, *self._match_header())
+                    return -1
                 continue
             text = bytes(buf[self._from : i])
             # Behind a separator the arguments may stand in a string.
@@ -380,24 +384,35 @@ class BlockReader:
         assert self._part is not None
         self._alive = [_Try(self._part.use, UntilCloser(self.at, self.envelope.around))]
 
+    def _proves(self) -> bool:
+        """Is the header so far evidence? A soft one needs an offered name, or more than a header."""
+        if self.envelope.special or not self.offer.known:
+            return True
+        name, _ = self._match_header()
+        return self._offered((name or "").encode())
+
     def _match_header(self) -> tuple[str | None, str | None]:
         """Read (name, model id) off the header by the templates of the grammar."""
-        pieces = [(text.decode("utf-8", "replace").strip(), sep.decode("utf-8")) for text, sep in self._pieces]
+        fields = self._matched()
+        if fields is not None:
+            return fields.get("name", fields.get("id")) or None, fields.get("id")
+        texts = [text.decode("utf-8", "replace").strip() for text, _ in self._pieces]
+        return (texts[-1] or texts[0] or None), None
+
+    def _matched(self) -> dict[str, str] | None:
+        """The fields of the first template that fits the header so far."""
         flat: list[str] = []
-        for text, separator in pieces:
-            flat += [text, separator]
+        for text, separator in self._pieces:
+            flat += [text.decode("utf-8", "replace").strip(), separator.decode("utf-8")]
         while flat and not flat[-1]:
             flat.pop()
-        for template in self.envelope.headers:
-            fields = _match(template, flat)
-            if fields is not None:
-                name = fields.get("name", fields.get("id"))
-                return name or None, fields.get("id")
-        return (pieces[-1][0] or pieces[0][0] or None), None
+        return next(
+            (fields for fields in (_match(one, flat) for one in self.envelope.headers) if fields is not None), None
+        )
 
     def _begin(self, uses: tuple[Use, ...], i: int, name: str | None, model_id: str | None) -> None:
         around, offer = self.envelope.around, self.offer
-        given = {"name": name} if uses is self.envelope.named else {}
+        given = {"name": name} if uses is self.envelope.named or uses is self.envelope.headed else {}
         self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
         self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced) if uses else None
         self._phase = _BODY

@@ -103,12 +103,12 @@ class StreamScrubber(Machine):
         self._match_limit = 0
         self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
         self._room = 0  # how many of them may be kept before the limits are looked at
-        if reasoning == "open":
+        if reasoning == "open" or (reasoning == "auto" and self._tables.begins):
             self._enter_reasoning(b"")
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")
         if prefill:
-            data = self._encode(prefill) if isinstance(prefill, str) else prefill
+            data = self._tables.of_own_turn(self._encode(prefill) if isinstance(prefill, str) else prefill)
             self._base = -len(data)
             self._buf += data
             self._prefilling = True

@@ -75,11 +75,17 @@ class Tables:
     bare: Envelope | None = None
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
+    own: tuple[bytes, ...] = ()  # what stands before the model's own turn
+    begins: bool = False  # the response begins inside reasoning
     stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
 
     def role(self, word: bytes) -> Role:
         """The role of a marker as it stands on the wire."""
         return self.roles.get(word) or self.roles[word.lower()]
+
+    def of_own_turn(self, prompt: bytes) -> bytes:
+        """What follows the last place where the model's turn begins; all of it if there is none."""
+        return prompt[max((prompt.rfind(mark) + len(mark) for mark in self.own if mark in prompt), default=0) :]
 
     def __deepcopy__(self, memo: object) -> Tables:
         return self

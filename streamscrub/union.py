@@ -80,6 +80,7 @@ class _Union:
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
         self.inside: list[Role] = []  # of the markers that count inside a block
+        self.own: list[str] = []  # what stands before the model's own turn
 
     def build(self) -> Tables:
         for grammar in self.grammars:
@@ -103,6 +104,9 @@ class _Union:
             specials=_exact(role for role in self.inside if role.special),
             stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
             lead=_lead(marks),
+            own=_encode(dict.fromkeys(self.own)),
+            # Beside others it cannot be known, so it has to be chosen.
+            begins=self.chosen and any(one.get("begins") for one in self._all("reasoning")),
         )
         self._targets(tables)
         return tables
@@ -116,12 +120,16 @@ class _Union:
             calls = (Kind.OPEN, Kind.TAG)
             if old.kind in calls and kind in calls and old.target != target:
                 raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
-            if old.kind <= kind:
+            if old.kind < kind or (old.kind == kind and (old.special or not special)):
                 return
         self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
 
     def _of(self, *kinds: Kind) -> Sentinels:
         return _sentinels(role for role in self.roles.values() if role.kind in kinds)
+
+    def _all(self, section: str) -> Iterator[Mapping[str, Any]]:
+        """The tables of this section in all files."""
+        return (one for grammar in self.grammars for one in grammar.data.get(section, ()))
 
     def _spoken(self, grammar: Grammar) -> bool:
         """Does the model speak this grammar?"""
@@ -149,7 +157,7 @@ class _Union:
                 entry.bodies.append((one.get("order", 100 + place), one, grammar))
         for one in data.get("pairs", ()):
             for name in one["envelope"]:
-                body = {"syntax": "pairs", "literals": one}
+                body = {"syntax": "pairs", "literals": one, "headed": one.get("headed")}
                 self.entries.setdefault(name, _Entry()).bodies.append((one.get("order", 50), body, grammar))
         for one in data.get("tags", ()):
             family = self.families.setdefault(one.get("of", grammar.name), _Family(grammar))
@@ -187,6 +195,7 @@ class _Union:
             add(Kind.ANSWER, one.get("open", ()), False, "open")
             add(Kind.ANSWER, one.get("close", ()), False, "close")
         add(Kind.TURN, data.get("turn", {}).get("open", ()), True)
+        self.own += data.get("turn", {}).get("own", ())
         for one in data.get("result", ()):
             special = bool(one.get("special"))
             closers = _encode(one.get("close", ()))
@@ -345,6 +354,7 @@ class _Union:
                 words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
                 words.pop("envelope")
                 settings["pairs"] = Pairs(words, close, plain.special)
+                settings["styles"] = {b"": {"newline": one["literals"].get("newline", False)}}
             elif one["syntax"] == "tags":
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
@@ -367,6 +377,7 @@ class _Union:
             fenced="fenced" in entry.flags,
             from_last="from_last" in entry.flags,
             demand="demand" in entry.flags,
+            unbracketed=any(not use.body.bracketed for use in uses["headed"]),
         )
 
 

@@ -64,3 +64,4 @@ class Body:
     reader: Callable[[int, Around, Offer, Settings], Reader]
     decode: Callable[[bytes, Ending, Context], list[Written]]
     write: Callable[[str, dict[str, Any], Settings], str]
+    bracketed: bool = True  # behind a header it begins with a bracket; else right behind the header

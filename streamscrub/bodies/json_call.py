@@ -26,10 +26,31 @@ PSEUDO_TOOLS: Final = frozenset(
 )
 _LEADING: Final = b"call:"  # a word that some models put before the object
 
-# The same keys as the reader sees them.
-_NAMES: Final = frozenset(key.encode() for key in NAME_KEYS)
-_ARGUMENTS: Final = frozenset(key.encode() for key in ARGUMENT_KEYS)
-_ENVELOPE: Final = _NAMES | _ARGUMENTS | {key.encode() for key in _SIDE_KEYS}
+
+class Keys:
+    """Under which keys a call's name and arguments may stand, the format's own first."""
+
+    __slots__ = ("arguments", "envelope", "names", "raw_arguments", "raw_names")
+
+    def __init__(self, name: str = "", arguments: str = "") -> None:
+        self.names: Final = (*([name] if name else ()), *NAME_KEYS)
+        self.arguments: Final = (*([arguments] if arguments else ()), *ARGUMENT_KEYS)
+        self.raw_names: Final = frozenset(key.encode() for key in self.names)
+        self.raw_arguments: Final = frozenset(key.encode() for key in self.arguments)
+        self.envelope: Final = self.raw_names | self.raw_arguments | {key.encode() for key in _SIDE_KEYS}
+
+    def __deepcopy__(self, memo: object) -> Keys:
+        return self
+
+
+_KEYS: Final = Keys()
+_PLAIN: Final[Settings] = {}
+
+
+def _keys(settings: Settings) -> Keys:
+    """The keys of this grammar: ``settings["name_key"]`` and ``settings["arguments_key"]`` if it has its own."""
+    own = settings.get("name_key", ""), settings.get("arguments_key", "")
+    return Keys(*own) if any(own) else _KEYS
 
 
 class CallWatch:
@@ -39,10 +60,11 @@ class CallWatch:
     at its first foreign key.
     """
 
-    __slots__ = ("_arguments_depth", "_offer", "bare", "declared", "from_", "name", "named", "to", "tool")
+    __slots__ = ("_arguments_depth", "_keys", "_offer", "bare", "declared", "from_", "name", "named", "to", "tool")
 
-    def __init__(self, offer: Offer, bare: bool = False) -> None:
+    def __init__(self, offer: Offer, bare: bool = False, keys: Keys = _KEYS) -> None:
         self._offer = offer
+        self._keys = keys
         self.bare = bare
         self.name: str | None = None  # the first name, as written
         self.tool: Tool | None = None
@@ -58,7 +80,7 @@ class CallWatch:
 
     def key(self, depth: int, key: bytes) -> bool:
         if not self._arguments_depth:
-            return not self.bare or key in _ENVELOPE
+            return not self.bare or key in self._keys.envelope
         if depth != self._arguments_depth:
             return True
         word = key.decode("utf-8", "replace")
@@ -67,7 +89,7 @@ class CallWatch:
         return known or not self.bare or self.tool is None or _is_variant(word, self.tool)
 
     def string(self, depth: int, key: bytes, value: bytes) -> bool:
-        if self._arguments_depth or key not in _NAMES:
+        if self._arguments_depth or key not in self._keys.raw_names:
             return True
         name = _unquote(value)
         if self.name is None:
@@ -79,7 +101,7 @@ class CallWatch:
         return self.tool is not None
 
     def opened(self, depth: int, key: bytes, bracket: int, at: int) -> bool:
-        if self._arguments_depth or key not in _ARGUMENTS:
+        if self._arguments_depth or key not in self._keys.raw_arguments:
             return True
         self._arguments_depth = depth
         if self.from_ < 0:
@@ -119,7 +141,7 @@ class CallReader(JsonReader):
     __slots__ = ("watch",)
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
-        self.watch = CallWatch(offer, bare=bool(settings.get("bare")))
+        self.watch = CallWatch(offer, bool(settings.get("bare")), _keys(settings))
         super().__init__(start, around, self.watch)
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
@@ -144,9 +166,9 @@ class CallReader(JsonReader):
         return (start, stop if stop >= 0 else self.at) if start >= 0 else (-1, -1)
 
 
-def scan(raw: bytes, offer: Offer) -> CallWatch:
+def scan(raw: bytes, offer: Offer, settings: Settings = _PLAIN) -> CallWatch:
     """The first name and the place of the arguments in a value that may be cut."""
-    watch = CallWatch(offer)
+    watch = CallWatch(offer, keys=_keys(settings))
     JsonReader(0, Around(), watch).read(bytearray(raw), len(raw), True)
     return watch
 
@@ -168,7 +190,7 @@ def _cut(body: bytes, offset: int, context: Context) -> list[Written]:
         if whole:
             calls += _calls(piece, start + offset, context)
         elif piece.strip():
-            name = scan(piece, context.offer).name
+            name = scan(piece, context.offer, context.settings).name
             calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
     if calls and calls[-1].complete:
         calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
@@ -198,13 +220,14 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
 
 def _calls(raw: bytes, offset: int, context: Context) -> list[Written]:
     """The calls of a value that has its end."""
-    name = scan(raw, context.offer).name
+    name = scan(raw, context.offer, context.settings).name
     tool = context.offer.resolve(name).tool if name else None
     try:
         loaded = read(raw.decode("utf-8", "replace"), tool, context)
     except Unreadable as error:
         return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
-    found = [_call(value, context.offer) for value in _objects(loaded.value)]
+    keys = _keys(context.settings)
+    found = [_call(value, context.offer, keys) for value in _objects(loaded.value)]
     for call in found:
         call.repairs[:0] = loaded.repairs
         call.strategy = loaded.strategy if loaded.repairs else call.strategy
@@ -220,7 +243,7 @@ def read(text: str, tool: Tool | None, context: Context) -> Loaded:
         keys=tuple(tool.properties) if tool is not None else (),
         required=tool.required if tool is not None else (),
         closed=tool.closed if tool is not None else False,
-        envelope=(*NAME_KEYS, *ARGUMENT_KEYS, *_SIDE_KEYS),
+        envelope=(*_keys(context.settings).names, *_keys(context.settings).arguments, *_SIDE_KEYS),
         markers=context.settings.get("leaks", ()),
         quote_tokens=context.settings.get("quotes", ()),
     )
@@ -256,19 +279,19 @@ def _place(found: list[Written], raw: bytes, offset: int) -> None:
         call.start, call.end = start + offset, end + offset
 
 
-def _call(value: Any, offer: Offer) -> Written:
+def _call(value: Any, offer: Offer, keys: Keys) -> Written:
     """One call object, with the aliases that count behind a marker."""
     if not isinstance(value, dict):
         return Written(None, fault="not an object")
     repairs: list[Repair] = []
     record = _flat(value, repairs)
-    name_key = next((key for key in NAME_KEYS if isinstance(record.get(key), str) and record[key].strip()), None)
+    name_key = next((key for key in keys.names if isinstance(record.get(key), str) and record[key].strip()), None)
     if name_key is None:
         return Written(None, fault="no name", repairs=repairs)
     call = Written(record[name_key], repairs=repairs)
     identity = next((record[key] for key in _ID_KEYS if key in record), None)
     call.model_id = identity if isinstance(identity, str) else None
-    argument_key = next((key for key in ARGUMENT_KEYS if key in record), None)
+    argument_key = next((key for key in keys.arguments if key in record), None)
     if argument_key is not None:
         call.arguments = record[argument_key]
         settle(call)
@@ -338,8 +361,9 @@ def settle(call: Written) -> None:
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """``{"name": …, "arguments": …}``."""
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    """``{"name": …, "arguments": …}``, under the keys of the grammar."""
+    keys = settings.get("name_key", "name"), settings.get("arguments_key", "arguments")
+    return json.dumps(dict(zip(keys, (name, arguments), strict=True)), ensure_ascii=False)
 
 
 BODY: Final = Body("json_call", CallReader, decode, write)

@@ -33,7 +33,7 @@ class Pairs:
     def __init__(self, literals: dict[str, tuple[bytes, ...]], close: Sentinels, special: Sentinels) -> None:
         self.key_open: Final = sentinels(literals["key_open"])
         self.key_close: Final = sentinels(literals["key_close"])
-        self.value_open: Final = sentinels(literals["value_open"])
+        self.value_open: Final = sentinels(literals.get("value_open", ()))
         self.value_close: Final = sentinels(literals["value_close"])
         self.separator: Final = sentinels(literals.get("separator", ()))
         self.type_open: Final = sentinels(literals.get("type_open", ()))
@@ -41,12 +41,18 @@ class Pairs:
         self.special: Final = special
         self.after: Final = sentinels((*literals["key_open"], *special.exact), (*close.exact, *close.loose))
         self.key_end: Final = sentinels(
-            (*literals["key_close"], *literals["value_open"], *literals["value_close"], *literals.get("type_open", ()))
+            (
+                *literals["key_close"],
+                *literals.get("value_open", ()),
+                *literals["value_close"],
+                *literals.get("type_open", ()),
+            )
         )
         self.marks: Final = sentinels(
             (
                 *literals["key_open"],
-                *literals["key_close"],
+                # Where a value needs no opener the key's closer may be a single bracket, which is data in it.
+                *(literals["key_close"] if "value_open" in literals else ()),
                 *literals["value_close"],
                 *special.exact,
             ),
@@ -106,6 +112,8 @@ class PairsReader:
         self._wait = -1
         self._closer = -1  # the last closer in the value that was taken for data, and what is behind it
         self._behind = -1
+        if "name" in settings:
+            self._headed(settings["name"])
 
     def shift(self, by: int) -> None:
         self.at -= by
@@ -241,6 +249,12 @@ class PairsReader:
         self.tool = self._offer.resolve(name).tool
         self.evidence = True
 
+    def _headed(self, name: str | None) -> None:
+        """A header has told the name."""
+        self.name = name
+        self.tool = self._offer.resolve(name).tool if name else None
+        self._phase = _ITEMS
+
     def _unglue(self, word: str) -> tuple[str, str] | None:
         """``shell_execcmd``: an offered name and one of its keys without anything between them."""
         found = [
@@ -316,6 +330,9 @@ class PairsReader:
 
     def _after_key(self, buf: bytearray, end: int, final: bool) -> int:
         pairs = self._pairs
+        if not pairs.value_open.literals:
+            self._open_value(self.at)
+            return -1
         limit = min(end, self.at + MAX_BLANKS + 1)
         i, moving = self._skip(buf, self.at, limit, final)
         wide = i - self.at > MAX_BLANKS
@@ -453,8 +470,8 @@ class PairsReader:
             meant = self.tool.key(key)
             if meant is None or meant in self._read or meant == self.tool.key(self._key):
                 return False
-        if self._bare:
-            return True
+        if self._bare or not pairs.value_open.literals:
+            return self._bare or self.tool is not None
         window = i + size + MAX_BLANKS
         k, moving = _gap(buf, i + size, min(end, window), final)
         if moving:
@@ -541,4 +558,4 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return carried(name, arguments, settings, compose, read if "pairs" in settings else None, lambda value: "", closers)
 
 
-BODY: Final = Body("pairs", PairsReader, decode, write)
+BODY: Final = Body("pairs", PairsReader, decode, write, bracketed=False)

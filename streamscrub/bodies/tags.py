@@ -895,4 +895,4 @@ def _equal(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-BODY: Final = Body("tags", TagsReader, decode, write)
+BODY: Final = Body("tags", TagsReader, decode, write, bracketed=False)
