@@ -105,7 +105,9 @@ def _parser() -> _Parser:
     one.add_argument("name", nargs="?", metavar="NAME", help="show the file of this grammar")
     one.add_argument("--model", metavar="ID", help="say which grammars a model id stands for, and why")
     one = verb("check", _check, "run the worked examples of all grammars, or of the given files, at every cut")
-    one.add_argument("files", nargs="*", metavar="FILE.toml", help="grammar files, or names of shipped ones")
+    one.add_argument(
+        "files", nargs="*", metavar="FILE.toml", help="grammar files or tokenizer_config.json, or names of shipped ones"
+    )
     one = verb("demo", _demo, "replay a damaged stream beside what a regex would have shown")
     one.add_argument("--fast", action="store_true", help="without delays (STREAMSCRUB_DEMO_SPEED=2: twice as fast)")
     one.add_argument("--no-color", action="store_true", help="no colours (as NO_COLOR or no terminal)")
@@ -123,7 +125,7 @@ def _reading_options() -> _Parser:
         metavar="NAME",
         action="append",
         dest="grammars",
-        help="only this grammar (repeatable) or FILE.toml",
+        help="only this grammar (repeatable), FILE.toml or tokenizer_config.json",
     )
     add("--reasoning", choices=("auto", "open", "off"), default="auto", help="open: the prompt opened a section")
     add("--prefill", metavar="TEXT", default="", help="tail of the prompt that belongs to the assistant's turn")
@@ -503,8 +505,13 @@ def _grammars(args: argparse.Namespace) -> int:
 
 def _file_of(name: str) -> str:
     (grammar,) = _found(name)
-    where = Path(name) if name.endswith(".toml") else folder() / grammar.file
+    where = Path(name) if _is_path(name) else folder() / grammar.file
     return where.read_text(encoding="utf-8")
+
+
+def _is_path(name: str) -> bool:
+    """Is this a grammar file rather than the name of a shipped one?"""
+    return name.endswith((".toml", ".json"))
 
 
 def _found(*names: str) -> tuple[Grammar, ...]:
@@ -520,10 +527,10 @@ def _found(*names: str) -> tuple[Grammar, ...]:
 def _check(args: argparse.Namespace) -> int:
     failed = False
     for name in args.files or shipped():
-        if name.endswith(".toml") and not Path(name).is_file():
+        if _is_path(name) and not Path(name).is_file():
             raise _Usage(f"streamscrub check: no such file: {name}")
         try:
-            grammar = Grammar.load(name) if name.endswith(".toml") else _found(name)[0]
+            grammar = Grammar.load(name) if _is_path(name) else _found(name)[0]
             runs, problems = _run_examples(grammar)
         except GrammarError as error:
             runs, problems = 0, [str(error)]

@@ -6,6 +6,7 @@ A file is literals, forms and examples. Its keys are a closed list, and a key mu
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from typing import Any, Final
 
 from .bodies import BODIES
 from .modelids import spellings
+from .templates import Owners, Unfit, compile_template
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
+_MAX_TOKENIZER: Final = 8 * 1024 * 1024  # bytes of a tokenizer's configuration, which lists its added tokens
 _MAX_LITERAL: Final = 64  # bytes of one marker
 
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
@@ -32,11 +35,12 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "section": "open close special",
         "tags": "of sigils call key wrapper special spelling entities",
         "tags.key": "name newline entities",
-        "pairs": "envelope order key_open key_close value_open value_close separator type_open type_close",
-        "reasoning": "open close special label",
+        "pairs": "envelope order headed newline key_open key_close value_open value_close separator type_open "
+        "type_close",
+        "reasoning": "open close special label begins",
         "control": "tokens after_markup",
         "answer": "open close",
-        "turn": "open",
+        "turn": "open own",
         "result": "open close special after_call",
         "frame": "start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
@@ -51,7 +55,7 @@ _LISTS: Final = frozenset(
     ("answer", "envelope", "body", "section", "tags", "pairs", "reasoning", "result", "line", "fence", "example")
 )
 # Keys whose values are markers.
-_MARKERS: Final = frozenset(["open", "close", "tokens", "after_markup", "ends", "separators", "separator"])
+_MARKERS: Final = frozenset(["open", "close", "own", "tokens", "after_markup", "ends", "separators", "separator"])
 
 
 class GrammarError(ValueError):
@@ -73,12 +77,17 @@ class Grammar:
 
     @classmethod
     def load(cls, path: str | Path) -> Grammar:
-        """Read a TOML grammar file. Raises ``GrammarError`` (a ``ValueError``) that names the file and the key."""
+        """Read a TOML grammar file, or the ``response_template`` in a JSON file such as ``tokenizer_config.json``.
+
+        Raises ``GrammarError`` (a ``ValueError``) that names the file and the key.
+        """
         where = Path(path)
         try:
             raw = where.read_bytes()
         except OSError as error:
             raise GrammarError(str(path), "", f"cannot be read: {error.strerror}") from None
+        if where.suffix == ".json":
+            return cls._of_tokenizer(raw, where.name)
         return cls.parse(raw, where.name)
 
     @classmethod
@@ -94,6 +103,44 @@ class Grammar:
             raise GrammarError(file, "", f"is no TOML: {error}") from None
         _check(data, file)
         return cls(data["name"], data, file)
+
+    @classmethod
+    def from_response_template(cls, template: Mapping[str, Any], name: str = "response_template") -> Grammar:
+        """Compile the ``response_template`` of a tokenizer. Raises ``GrammarError`` for what has no linear reading.
+
+        ``name`` is what ``ToolCall.grammar`` says. The markers that shipped grammars own come with those grammars.
+        """
+        if not isinstance(name, str) or not name:
+            raise TypeError("the name of a grammar is a string that is not empty")
+        return cls._of_template(template, name, name)
+
+    @classmethod
+    def _of_template(cls, template: Any, name: str, file: str) -> Grammar:
+        if name in shipped():
+            raise GrammarError(file, "name", f"{name!r} is the name of a shipped grammar")
+        try:
+            data = compile_template(template, name, _owners())
+        except Unfit as error:
+            raise GrammarError(file, error.key, error.problem) from None
+        _check(data, file)
+        return cls(name, data, file)
+
+    @classmethod
+    def _of_tokenizer(cls, raw: bytes, file: str) -> Grammar:
+        if len(raw) > _MAX_TOKENIZER:
+            raise GrammarError(file, "", f"larger than {_MAX_TOKENIZER} bytes")
+        try:
+            content = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise GrammarError(file, "", f"is no JSON: {error}") from None
+        template = content.get("response_template") if isinstance(content, dict) else None
+        if template is None and isinstance(content, dict) and "fields" in content:
+            template = content
+        if template is None:
+            older = isinstance(content, dict) and "response_schema" in content
+            hint = "; response_schema is an older format that is not read" if older else ""
+            raise GrammarError(file, "response_template", f"is not there{hint}")
+        return cls._of_template(template, "response_template", file)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -116,6 +163,11 @@ class Grammar:
 
 def _grammar(name: str, data: dict[str, Any], file: str) -> Grammar:
     return Grammar(name, data, file)
+
+
+@cache
+def _owners() -> Owners:
+    return Owners.of({name: grammar.data for name, grammar in shipped().items()})
 
 
 # -- checking
@@ -207,7 +259,7 @@ def find(names: Iterable[str | Path | Grammar] | None) -> tuple[Grammar, ...]:
     for name in names:
         if isinstance(name, Grammar):
             chosen[name.name] = name
-        elif isinstance(name, Path) or (isinstance(name, str) and name.endswith(".toml")):
+        elif isinstance(name, Path) or (isinstance(name, str) and name.endswith((".toml", ".json"))):
             grammar = Grammar.load(name)
             chosen[grammar.name] = grammar
         elif isinstance(name, str):
