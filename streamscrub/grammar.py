@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from .bodies import BODIES
 from .modelids import spellings
-from .templates import Owners, Unfit, compile_template
+from .templates import Owners, Unfit, compile_template, write_template
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_TOKENIZER: Final = 8 * 1024 * 1024  # bytes of a tokenizer's configuration, which lists its added tokens
@@ -35,7 +35,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "section": "open close special",
         "tags": "of sigils call key wrapper special spelling entities",
         "tags.key": "name newline entities",
-        "pairs": "envelope order headed newline key_open key_close value_open value_close separator type_open "
+        "pairs": "envelope order headed newline repeats key_open key_close value_open value_close separator type_open "
         "type_close",
         "reasoning": "open close special label begins",
         "control": "tokens after_markup",
@@ -113,6 +113,21 @@ class Grammar:
         if not isinstance(name, str) or not name:
             raise TypeError("the name of a grammar is a string that is not empty")
         return cls._of_template(template, name, name)
+
+    def to_response_template(self, start_anchor: str | Iterable[str] = ()) -> dict[str, Any]:
+        """This grammar as a ``response_template``, in the one form in which it writes its calls.
+
+        ``start_anchor`` are the literals before the model's turn, where the grammar does not state them. Raises
+        ``GrammarError`` with the reason for a grammar that a template cannot express.
+        """
+        anchors = [start_anchor] if isinstance(start_anchor, str) else list(start_anchor)
+        needed = [one.data for one in with_needed((self,)) if one.name != self.name and not one.data.get("always")]
+        try:
+            template = write_template(self.data, needed, anchors)
+            compile_template(template, self.name, _owners())
+        except Unfit as error:
+            raise GrammarError(self.file or self.name, error.key, error.problem) from None
+        return template
 
     @classmethod
     def _of_template(cls, template: Any, name: str, file: str) -> Grammar:

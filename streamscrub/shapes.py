@@ -84,6 +84,14 @@ def type_texts(texts: dict[str, tuple[str, str]], tool: Tool | None) -> tuple[di
     return values, repairs + more
 
 
+def list_text(texts: Iterable[tuple[str, str]], key: str, tool: Tool | None) -> str:
+    """The raw texts of a parameter that was written several times as one list, in JSON."""
+    name = None if tool is None else tool.key(key)
+    shape = None if tool is None or name is None else tool.shape.child(name)
+    item = None if shape is None else shape.item
+    return json.dumps([_typed(text, how, item)[0] for text, how in texts], ensure_ascii=False)
+
+
 def accepts(tool: Tool, arguments: dict[str, Any]) -> bool:
     """True if every key is declared, every required one is there and the types fit."""
     return all(key in tool.properties for key in arguments) and tool.shape.accepts(arguments)

@@ -355,6 +355,7 @@ class _Union:
                 words.pop("envelope")
                 settings["pairs"] = Pairs(words, close, plain.special)
                 settings["styles"] = {b"": {"newline": one["literals"].get("newline", False)}}
+                settings["repeats"] = one["literals"].get("repeats", False)
             elif one["syntax"] == "tags":
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)

@@ -11,6 +11,7 @@ from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
 from ..names import Offer
 from ..reading import DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
+from ..shapes import list_text
 from ..tools import Tool
 from .base import Body, Context, Ending, Settings, Written
 from .tags import Value, carried, filled, typed
@@ -524,9 +525,11 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     call = Written(reader.name, end=len(raw))
     call.complete = ending != "cut" and not reader.open and not any(value.cut for value in reader.values)
     texts: dict[str, tuple[str, str]] = {}
+    several: dict[str, list[tuple[str, str]]] = {}
     for value in reader.values:
         texts.pop(value.key, None)
         texts[value.key] = typed(value, raw, settings)
+        several.setdefault(value.key, []).append(texts[value.key])
         if not value.key:
             call.fault = "a key without a name"
         if value.implicit:
@@ -537,6 +540,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.repairs.append(Repair("missing_tag", "arguments", "", what))
     if reader.name is None:
         call.fault = "no name"
+    if settings.get("repeats"):
+        texts |= {key: (list_text(found, key, reader.tool), "json") for key, found in several.items() if len(found) > 1}
     call.texts = texts
     return [call]
 
@@ -551,7 +556,8 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
 
     def read(text: str) -> Written:
         tool = settings.get("tool")
-        context = Context(Offer((tool,) if tool is not None else None), settings)
+        told = {} if "{name}" in form["head"] else {"name": name}  # by the header
+        context = Context(Offer((tool,) if tool is not None else None), {**settings, **told})
         return decode(text.encode("utf-8", "replace"), "closed", context)[0]
 
     closers = (form["pair"].partition("{value}")[2].strip(),)

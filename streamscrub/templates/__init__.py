@@ -5,5 +5,6 @@ from __future__ import annotations
 from .owners import Owners
 from .patterns import Unfit
 from .reader import compile_template
+from .writer import write_template
 
-__all__ = ["Owners", "Unfit", "compile_template"]
+__all__ = ["Owners", "Unfit", "compile_template", "write_template"]

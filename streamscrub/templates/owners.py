@@ -137,6 +137,6 @@ def _alone(data: Mapping[str, Any]) -> Iterator[str]:
         if one.get("special"):
             for word in one.get("wrapper", ()):
                 yield from (sigil + word for pair in one.get("sigils", ()) for sigil in pair)
-    for section in ("answer", "result"):
+    for section in ("answer", "result", "section"):
         for one in data.get(section, ()):
             yield from (*one.get("open", ()), *one.get("close", ()))

@@ -16,7 +16,8 @@ from .shape import CALLS, REASONING, Call, Field, Template, call_of, marker, rea
 _BEFORE_BODY: Final = 5  # the order of a template's bodies in an envelope that others read too: before them
 _NAME_ENDS: Final = "<>{}[]\"'`| \t\r\n"  # what a name in a header cannot hold
 _TAG: Final = re.compile(r"(<[^\s<>\"'=]*[\w.-])(?:=|\s+\w+=)[\"']?\Z")  # a tag up to the name that it carries
-_FENCE: Final = re.compile(r"(?:```+|~~~+)\w*\Z")
+_JOINT: Final = re.compile(r"(?<=>)(?=<)")  # where one tag ends and another begins
+_FENCE: Final = re.compile(r"(?:```+|~~~+)\w*")
 _JSON_ARGS: Final = frozenset(("string_delims", "unquoted_keys", "allow_non_json"))
 _XML_ARGS: Final = frozenset(("tag_pattern", "value_parser", "merge_duplicates"))
 _LINE_ARGS: Final = frozenset(("line_sep", "kv_sep", "strip", "value_parser"))
@@ -117,11 +118,15 @@ class _Reader:
             raise Unfit(f"{field.key}.content", "reasoning is text, without a transform")
         if field.opens is None:
             raise Unfit(f"{field.key}.open", "reasoning without an opener would take the answer with it")
-        starts = [way for way in field.opens if any(piece.kind == "start" for piece in way)]
-        opens = texts(_without_starts(field), f"{field.key}.open")
-        # A template's openers count anywhere, as tokens do.
+        begins = any(piece.kind == "start" for way in field.opens for piece in way)
         closes = texts(field.closes or [], f"{field.key}.close")
-        self._put("reasoning", open=opens, close=closes, special=True, begins=bool(starts))
+        labels: dict[str, list[str]] = {}
+        for literal in texts(_without_starts(field), f"{field.key}.open", strip=False):
+            opener = literal.strip()
+            labels.setdefault(literal[len(literal.rstrip()) :], []).append(opener)
+        for label, opens in labels.items() or [("", [])]:
+            # A template's openers count anywhere, as tokens do.
+            self._put("reasoning", open=opens, close=closes, special=True, label=label, begins=begins)
 
     def _content(self, field: Field) -> None:
         if field.content != "text" or field.transform is not None:
@@ -154,7 +159,7 @@ class _Reader:
             envelope = self._envelope(opener, opener.closes)
             settings = _json_keys(field, call)
             self._body(envelope, "json_call", quotes=quotes, settings=settings)
-            self._written("json_call", f"{opener.head}\n{{call}}\n{opener.close}", settings=settings)
+            self._written(opener, "json_call", f"{opener.head}\n{{call}}\n{opener.close}")
             return
         _captured(field, call, opener, "content")
         if field.args.get("unquoted_keys") and not opener.tail:
@@ -164,14 +169,14 @@ class _Reader:
         if not owned:
             envelope = self._envelope(opener, opener.closes, header=True)
             self._body(envelope, "json_arguments", headed=True, quotes=quotes)
-        self._written("json_arguments", f"{opener.written}{{call}}{opener.close}", join="")
+        self._written(opener, "json_arguments", f"{opener.written}{{call}}{opener.close}", join="")
 
     def _loose(self, opener: _Opener, quotes: list[str]) -> None:
         """``call:NAME{…}``, which is one syntax with its object."""
         opener.split("call:")
         envelope = self._envelope(opener, opener.closes)
         self._body(envelope, "loose_object", quotes=quotes)
-        self._written("loose_object", f"{opener.head}{{call}}{opener.close}", join="")
+        self._written(opener, "loose_object", f"{opener.head}{{call}}{opener.close}", join="")
         for quote in quotes:
             if is_special(quote):
                 self._token(quote)
@@ -182,7 +187,10 @@ class _Reader:
         if owner is None:
             return False
         own, grammar, envelope = owner
-        template = opener.head[len(own) :] + f"{{{opener.header}}}" + opener.tail.strip()
+        before = opener.head[len(own) :]
+        if opener.header == "id" and before.rstrip(".").isidentifier():
+            before = ""  # a prefix of the id
+        template = before + f"{{{opener.header}}}" + opener.tail.strip()
         for header, needed in self.owners.headers.get(envelope, ()):
             if template.startswith(header) and (len(template) == len(header) or not header.endswith("}")):
                 self._need(grammar)
@@ -196,15 +204,15 @@ class _Reader:
             raise Unfit(f"{field.key}.transform", "a list of calls holds its names and arguments itself")
         envelope = self._envelope(opener, opener.closes)
         self._body(envelope, "python_call")
-        self._written("python_call", "{call}", calls=f"{opener.head}[{{calls}}]{opener.close}", join=", ")
+        self._written(opener, "python_call", "{call}", calls=f"{opener.head}[{{calls}}]{opener.close}", join=", ")
 
     def _lines(self, field: Field, call: Call | None, opener: _Opener) -> None:
         _only(field, _LINE_ARGS)
         _value_parser(field)
         between, after_key = field.args.get("line_sep", "\n"), field.args.get("kv_sep", ":")
         for key, value in (("line_sep", between), ("kv_sep", after_key)):
-            if not isinstance(value, str) or not value:
-                raise Unfit(f"{field.key}.content_args.{key}", "must be a text that is not empty")
+            if not isinstance(value, str) or not 0 < len(value) <= 16:
+                raise Unfit(f"{field.key}.content_args.{key}", "must be a text of 1 to 16 characters")
         if field.args.get("strip", True) is not True:
             raise Unfit(f"{field.key}.content_args.strip", "lines are always stripped")
         _captured(field, call, opener, "content")
@@ -216,17 +224,16 @@ class _Reader:
         settings = {"between": between, "after_key": after_key}
         envelope = self._envelope(opener, opener.closes, header=True)
         self._body(envelope, "key_lines", headed=True, settings=settings)
-        self._written("key_lines", f"{opener.written}{{call}}{between}{opener.close}", settings=settings)
+        self._written(opener, "key_lines", f"{opener.written}{{call}}{between}{opener.close}")
 
     def _tags(self, field: Field, call: Call | None, opener: _Opener) -> None:
         _only(field, _XML_ARGS)
         _value_parser(field)
-        if field.args.get("merge_duplicates"):
-            raise Unfit(f"{field.key}.content_args.merge_duplicates", "of a repeated parameter the last counts")
+        repeats = bool(field.args.get("merge_duplicates"))
         _captured(field, call, opener, "content")
         _closed(field, opener)
         tag = _Tag(field)
-        owner = self._owned_tags(opener, tag)
+        owner = self._owned_tags(opener, tag) if not repeats else None
         if owner is not None:
             self._need(owner)
             for wrapper in opener.wrappers:
@@ -236,20 +243,20 @@ class _Reader:
                 "value": f"{tag.written}\n",
                 "call_close": opener.inner_close,
             }
-            self._written("tags", opener.wrapped("{call}"), form=form)
+            self._written(opener, "tags", "{call}", form=form)
             return
         headed = bool(opener.tail.strip())
         envelope = self._envelope(opener, opener.closes, header=headed)
         self._put(
-            "pairs", envelope=[envelope], order=_BEFORE_BODY, headed=headed, newline=tag.newline, key_open=tag.key_open,
-            key_close=tag.key_close, value_open=tag.value_open, value_close=tag.value_close,
+            "pairs", envelope=[envelope], order=_BEFORE_BODY, headed=headed, newline=tag.newline, repeats=repeats,
+            key_open=tag.key_open, key_close=tag.key_close, value_open=tag.value_open, value_close=tag.value_close,
         )  # fmt: skip
         pair = f"{tag.written}\n"
         if headed:
-            self._written("pairs", f"{opener.written}\n{{call}}{opener.close}", form={"head": "", "pair": pair})
+            self._written(opener, "pairs", f"{opener.written}\n{{call}}{opener.close}", form={"head": "", "pair": pair})
         else:
             form = {"head": "{name}\n", "pair": pair}
-            self._written("pairs", f"{opener.head}{{call}}{opener.close}", form=form)
+            self._written(opener, "pairs", f"{opener.head}{{call}}{opener.close}", form=form)
 
     def _owned_tags(self, opener: _Opener, tag: _Tag) -> str | None:
         heads = (_TAG.fullmatch(opener.head), _TAG.fullmatch(tag.key_open[0]))
@@ -301,7 +308,13 @@ class _Reader:
     def _body(self, envelope: str, syntax: str, **more: Any) -> None:
         self._put("body", envelope=[envelope], syntax=syntax, order=_BEFORE_BODY, **more)
 
-    def _written(self, body: str, call: str, settings: Mapping[str, Any] | None = None, **more: Any) -> None:
+    def _written(self, opener: _Opener, body: str, call: str, **more: Any) -> None:
+        """How calls are written: the wrapper stands around each, or around all."""
+        before, after = opener.wrapper
+        if opener.once and before:
+            more["calls"] = before + more.get("calls", "{calls}") + after
+        else:
+            call = before + call + after
         self.render = {"body": body, "call": call, **more}
 
 
@@ -315,6 +328,7 @@ class _Opener:
         self.heads: list[str] = []
         self.header: str | None = None
         self.tail = ""
+        self.once = False  # the wrapper stands around all calls, not around each
         shapes = set()
         for way in field.opens:
             stages, core = _split(_stages(way))
@@ -325,6 +339,7 @@ class _Opener:
                 _add(self.wrappers, self._literal(stage))
             _add(self.heads, marker(head, f"{self.key}.open"))
             shapes.add((header, tail))
+            self.once = self.once or not stages
         if len(shapes) != 1:
             raise Unfit(f"{self.key}.open_pattern", "its alternatives hold different headers")
         ((self.header, self.tail),) = shapes
@@ -351,10 +366,10 @@ class _Opener:
         tail = behind[0].text if behind else ""
         if tail.strip() and tail[0] not in _NAME_ENDS:
             raise Unfit(f"{self.key}.open_pattern", f"{tail[:20]!r} could be part of the name before it")
-        if tail.strip():
-            marker_of_tail = tail.strip()
-            if len(marker_of_tail.encode()) > 64:
-                raise Unfit(f"{self.key}.open_pattern", "the text behind the name is longer than a marker")
+        if len(tail.strip().encode()) > 64:
+            raise Unfit(f"{self.key}.open_pattern", "the text behind the name is longer than a marker")
+        if _FENCE.fullmatch(tail.strip()):
+            tail = f"\n{tail.strip()}\n"
         return head.lstrip(), header, tail
 
     def _close(self, stages: list[Way], key: str) -> None:
@@ -394,7 +409,8 @@ class _Opener:
     @property
     def written(self) -> str:
         """The marker with its header."""
-        return f"{self.head}{{name}}{self.tail}"
+        index = ":{index}" if self.header == "id" else ""
+        return f"{self.head}{{name}}{index}{self.tail}"
 
     @property
     def inner_close(self) -> str:
@@ -409,10 +425,12 @@ class _Opener:
         """The closer that is written."""
         return self.closes[0] if self.closes else ""
 
-    def wrapped(self, call: str) -> str:
-        """The call between the wrappers."""
-        before = "".join(f"{wrapper}\n" for wrapper in self.wrappers[:1])
-        return before + call + "".join(f"\n{close}" for close in self.wrapper_closes[:1] if self.wrappers)
+    @property
+    def wrapper(self) -> tuple[str, str]:
+        """What is written around a call, or around all of them."""
+        if not self.wrappers:
+            return "", ""
+        return f"{self.wrappers[0]}\n", "".join(f"\n{close}" for close in self.wrapper_closes[:1])
 
 
 class _Tag:
@@ -444,12 +462,8 @@ class _Tag:
         self.newline = self.newline or any(
             piece.kind == "gap" or piece.text != piece.text.strip() for piece in (*around[1][-1:], *around[2][:1])
         )
-        opens, between, closes = (
-            [text for stage in _stages(pieces) for piece in stage for text in piece.text.split("><")]
-            for pieces in around
-        )
-        if len(between) == 2 and "><" in "".join(piece.text for piece in around[1]):
-            between = [between[0] + ">", "<" + between[1]]
+        opens, between, closes = ([piece.text for stage in _stages(pieces) for piece in stage] for pieces in around)
+        between = [text for joint in between for text in _JOINT.split(joint)]
         if len(opens) != 1 or len(between) not in (1, 2) or len(closes) != 1:
             raise Unfit(key, "must be one literal before the key, one or two behind it, and one behind the value")
         _add(self.key_open, marker(opens[0].strip(), key))
@@ -575,9 +589,10 @@ def _value_parser(field: Field) -> None:
     key = f"{field.key}.content_args.value_parser"
     if not isinstance(found, Mapping):
         raise Unfit(key, "must be a mapping")
-    if found.get("name", "text") not in ("text", "json", "int", "float", "bool") or field.args is found:
+    if found.get("name", "text") not in ("text", "json", "int", "float", "bool"):
         raise Unfit(key, "values inside values are not read")
-    if set(found.get("args", {})) - {"allow_non_json", "strip"}:
+    args = found.get("args", {})
+    if not isinstance(args, Mapping) or set(args) - {"allow_non_json", "strip"}:
         raise Unfit(f"{key}.args", "only plain values are read")
 
 

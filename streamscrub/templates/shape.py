@@ -198,5 +198,5 @@ def call_of(field: Field) -> Call | None:
 
 
 def _path(value: Any) -> str:
-    whole = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
+    whole = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) and len(value) <= 200 else None
     return whole.group(1) if whole is not None else ""
