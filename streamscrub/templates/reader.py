@@ -477,7 +477,10 @@ class _Tag:
         """One parameter as it is written."""
         edge = "\n" if self.newline else ""
         opens = "".join(self.value_open[:1])
-        return f"{self.key_open[0]}{{key}}{self.key_close[0]}{opens}{edge}{{value}}{edge}{self.value_close[0]}"
+        close = next((one for one in self.key_close if "true" in one), self.key_close[0])
+        if close.replace("true", "false") in self.key_close:
+            close = close.replace("true", "{string}")  # which says whether the value is a string
+        return f"{self.key_open[0]}{{key}}{close}{opens}{edge}{{value}}{edge}{self.value_close[0]}"
 
 
 def _delimiter_ways(pattern: str, key: str) -> list[Way]:
