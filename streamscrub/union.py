@@ -91,6 +91,7 @@ class _Union:
             self._tag_roles(name, family)
         for name, entry in self.entries.items():
             self._envelope_roles(name, entry)
+        self._no_tag_twice()
         for grammar in self.grammars:
             self._frame_roles(grammar)
         bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
@@ -230,6 +231,13 @@ class _Union:
         for literal in entry.close:
             if literal not in _FENCES:
                 self._add(Kind.CLOSE, literal, is_special(literal), owner)
+
+    def _no_tag_twice(self) -> None:
+        """A whole tag must not open something else than the same tag with attributes."""
+        for key, role in self.roles.items():
+            other = self.roles.get(key.removesuffix(b">"))
+            if role.kind is Kind.OPEN and other is not None and other.attributes and other.target != role.target:
+                raise GrammarError(role.grammar, key.decode(), f"is claimed by {other.grammar} as OPEN already")
 
     def _frame_roles(self, grammar: Grammar) -> None:
         if "frame" in grammar.data:

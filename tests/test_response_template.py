@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from streamscrub import Grammar, GrammarError, StreamScrubber, scrub
 from streamscrub.cli import _run_examples, main
@@ -105,6 +106,14 @@ def test_a_template_speaks_beside_all_grammars() -> None:
     assert [call.grammar for call in result.calls] == ["response_template", "hermes"]
 
 
+def test_a_shipped_opener_cannot_mean_something_else() -> None:
+    field = call_field(open_pattern=r"<tool_call>(?P<name>\w+)\n", transform=NAMED)
+    grammar = Grammar.from_response_template(template(tool_calls=field))
+    assert len(scrub("<tool_call>ping\n{}</act>", TOOLS, grammars=[grammar]).calls) == 1
+    with pytest.raises(GrammarError, match="claimed by tool_call"):
+        scrub("", grammars=[grammar, "hermes"])
+
+
 def test_repeated_tags_make_a_list() -> None:
     field = call_field(
         open_pattern=r"<act=(?P<name>\w+)>",
@@ -182,6 +191,19 @@ def test_template_to_grammar_to_template_reads_the_same(model: Spoken, pieces: l
         for finish in ("stop", "length"):
             one = scrub(text[:end], TOOLS, finish_reason=finish, grammars=[grammar])
             assert one.events == scrub(text[:end], TOOLS, finish_reason=finish, grammars=[again(grammar)]).events
+
+
+@given(model=spoken(), pieces=PIECES, data=st.data())
+def test_a_damaged_stream_is_read_alike_however_it_is_cut(
+    model: Spoken, pieces: list[tuple[str, Any]], data: st.DataObject
+) -> None:
+    grammar = Grammar.from_response_template(template_of(model))
+    text = stream_of(model, pieces) + stream_of(model, [("call", ("find", {"q": "vx"}))])
+    for _ in range(data.draw(st.integers(1, 3))):
+        start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+        moved = data.draw(st.integers(0, len(text)))
+        text = data.draw(st.sampled_from((text[:start] + text[end:], text[:moved] + text[start:end] + text[moved:])))
+    scrub_all_ways(text[:2000], TOOLS, data.draw(st.sampled_from(("stop", "length"))), grammars=[grammar])
 
 
 @given(model=spoken())
