@@ -505,6 +505,8 @@ def _grammars(args: argparse.Namespace) -> int:
 
 def _file_of(name: str) -> str:
     (grammar,) = _found(name)
+    if name.endswith(".json"):
+        return json.dumps(grammar.data, ensure_ascii=False, indent=2) + "\n"  # what the template became
     where = Path(name) if _is_path(name) else folder() / grammar.file
     return where.read_text(encoding="utf-8")
 

@@ -114,6 +114,36 @@ def test_a_shipped_opener_cannot_mean_something_else() -> None:
         scrub("", grammars=[grammar, "hermes"])
 
 
+HEADERS: Final = {
+    r'<act (?P<name>\w+) id="(?P<id>\w+)">': '<act find id="c1">',
+    r'<act id="(?P<id>\w+)" name="(?P<name>\w+)">': '<act id="c1" name="find">',
+    r"<act:(?P<name>\w+)\|[^>]*>": "<act:find|c1>",
+    r"<act>(?P<id>functions\.(?P<name>\w+):\d+)\n": "<act>functions.find:1\n",
+    r"<act>(?P<name>[^:]+):\d+\s*": "<act>find:1 ",
+    r'<act (?P<id>\w+)" n="(?P<name>\w+)">': '<act c1" n="find">',
+}
+
+
+@pytest.mark.parametrize("pattern", HEADERS)
+def test_a_header_may_hold_an_id(pattern: str) -> None:
+    transform = {"id": "{id}", **NAMED}
+    grammar = Grammar.from_response_template(template(tool_calls=call_field(open_pattern=pattern, transform=transform)))
+    text = f'Look. {HEADERS[pattern]}{{"q": "a"}}</act>'
+    for one in (grammar, again(grammar)):
+        (call,) = scrub_all_ways(text, TOOLS, grammars=[one]).calls
+        assert (call.name, call.arguments, call.repairs) == ("find", {"q": "a"}, ())
+        assert call.model_id in ("c1", "functions.find:1", "find:1")
+        assert _run_examples(one)[1] == []
+
+
+def test_a_name_may_be_captured_under_any_name() -> None:
+    transform = {"call_id": "x", "function": {"name": "{tool}", "arguments": "{content}"}, "id": "{ref}"}
+    field = call_field(open_pattern=r"<act (?P<ref>\d+)\|(?P<tool>\w+)>", transform=transform)
+    grammar = Grammar.from_response_template(template(tool_calls=field))
+    (call,) = scrub_all_ways('<act 7|find>{"q": "a"}</act>', TOOLS, grammars=[grammar]).calls
+    assert (call.name, call.arguments, call.model_id) == ("find", {"q": "a"}, "7")
+
+
 def test_repeated_tags_make_a_list() -> None:
     field = call_field(
         open_pattern=r"<act=(?P<name>\w+)>",
@@ -295,7 +325,9 @@ REFUSED: Final[list[tuple[Any, str, str]]] = [
     (template(tool_calls=call_field(open_pattern=r"(?P<name>\w+)\(", transform=NAMED)),
      "fields.tool_calls.open_pattern", "begin with a literal"),
     (template(tool_calls=call_field(open_pattern=r"<act (?P<tool>\w+)>", transform=NAMED)),
-     "fields.tool_calls.open_pattern", "neither name nor id"),
+     "fields.tool_calls.transform", "must take the name from the opener"),
+    (template(tool_calls=call_field(open_pattern=r"<act (?P<name>\w+) (?P<id>\w+) (?P<x>\w+)>", transform=NAMED)),
+     "fields.tool_calls.open_pattern", "more than the name and the id"),
     (template(tool_calls=call_field(open_pattern=r"<act (?P<name>\w+)=>", transform=NAMED)),
      "fields.tool_calls.open_pattern", "could be part of the name"),
     (template(tool_calls=call_field(open_pattern=r"<act (?P<name>\w+)[^>]*>", transform=NAMED)),
@@ -457,7 +489,7 @@ def test_a_tokenizer_file_is_a_grammar(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["scrub", str(wire), "--grammar", str(path)]) == 0
     assert capsys.readouterr().out == "b"
     assert main(["grammars", str(path)]) == 0
-    assert "response_template" in capsys.readouterr().out
+    assert json.loads(capsys.readouterr().out) == Grammar.load(path).data
     alone = tmp_path / "template.json"
     alone.write_text(json.dumps(READ["qwen2"]), encoding="utf-8")
     assert Grammar.load(alone).data == Grammar.load(path).data

@@ -28,19 +28,19 @@ class Framing:
     @property
     def tokens(self) -> tuple[str, ...]:
         """Its tokens that a message begins with."""
-        return (*self.data["start"], *self.data["channel"], *self.data["message"])
+        return tuple(token for key in ("start", "channel", "message") for token in self.data.get(key, ()))
 
     def channel(self, opener: str) -> str | None:
         """What a message with this header comes to: "reasoning", "text", "call", "" (dropped); None: no header."""
-        token = next((token for token in self.data["channel"] if opener.startswith(token)), None)
+        token = next((token for token in self.data.get("channel", ()) if opener.startswith(token)), None)
         if token is None:
             return None
         words = opener.removeprefix(token)
-        for message in self.data["message"]:
+        for message in self.data.get("message", ()):
             words = words.removesuffix(message)
         if "to=" in words:
             return "call"
-        routes = {route["channel"]: route["to"] for route in self.data["route"] if "channel" in route}
+        routes = {route["channel"]: route["to"] for route in self.data.get("route", ()) if "channel" in route}
         return routes.get(words.strip())
 
 
@@ -75,7 +75,7 @@ class Owners:
             self.closers.setdefault(name, set()).update(map(_folded, one.get("close", ())))
             spellings = [word for header in one.get("headers", ()) for word in spelled(header, True)]
             self.headers.setdefault(name, []).extend((word, grammar) for word in spellings)
-        self.reasoning.update(_folded(literal) for one in data.get("reasoning", ()) for literal in one["open"])
+        self.reasoning.update(_folded(literal) for one in data.get("reasoning", ()) for literal in one.get("open", ()))
         for literal in _alone(data):
             self.single.setdefault(_folded(literal), grammar)
         for one in data.get("tags", ()):

@@ -13,6 +13,7 @@ _CALL: Final = {"type": "function", "function": {"name": "{name}", "arguments": 
 _ALL: Final = {"content_args": {"strip": False}, "repeats": True, "join": ""}  # every piece of a text counts
 _MAX_WAYS: Final = 16  # alternatives of a pattern that is read back
 _LINE: Final = re.compile(r"[ \t]*+\n[ \t\n]*+")
+_GIVEN: Final = {"value": "(?P<value>.*?)", "string": "(?:true|false)"}
 _FIELDS: Final = re.compile(r"\{(name|key|value|index|string)\}")
 
 
@@ -37,8 +38,7 @@ class _Writer:
 
     def build(self, anchors: list[str]) -> dict[str, Any]:
         frame = next((one["frame"] for one in self.files if "frame" in one), None)
-        framed = frame is not None and str(self.render.get("call", "")).startswith(tuple(frame["start"]))
-        if frame is not None and framed:
+        if frame is not None and str(self.render.get("call", "")).startswith(tuple(frame.get("start", ()))):
             self._messages(frame)
             anchors = anchors or [start + role for start in frame["start"] for role in frame["roles"]]
         else:
@@ -75,6 +75,8 @@ class _Writer:
 
     def _messages(self, frame: Mapping[str, Any]) -> None:
         """Messages with headers: one field for each channel that is read, one for the recipients."""
+        if not frame.get("channel") or "{name}" not in str(self.render["call"]):
+            raise Unfit("frame", "its messages are told apart by something else than channels and recipients")
         channel, message, ends = frame["channel"][0], frame["message"][0], _one(frame["ends"])
         for name, kind in (("thinking", "reasoning"), ("content", "text")):
             routes = [one["channel"] for one in frame["route"] if one.get("to") == kind and "channel" in one]
@@ -106,7 +108,10 @@ class _Writer:
         }
         if body not in writes:
             raise Unfit("render.body", f"{body or 'nothing'} is no content that a template knows")
-        self.fields["tool_calls"] = {**writes[body](), "repeats": True}
+        field = {**writes[body](), "repeats": True}
+        if "(?P<id>" in field.get("open_pattern", ""):
+            field["transform"] = {"id": "{id}", **field["transform"]}
+        self.fields["tool_calls"] = field
 
     def _around(self, key: str, field: str) -> tuple[str, str]:
         """What stands before and behind a field of a text of [render]."""
@@ -175,7 +180,7 @@ class _Writer:
         before, after = self._around("call", "{call}")
         if "{name}" not in before:
             raise Unfit("render.call", "has no name before the call")
-        return _pattern(before.strip()), before.partition("{name}")[0], after
+        return _pattern(before.strip()), _head(before), after
 
     def _json_arguments(self) -> dict[str, Any]:
         delimiters = self._delimiters(*self._headed())
@@ -214,13 +219,13 @@ class _Writer:
         form, (before, after) = self.render["form"], self._around("call", "{call}")
         opener = f"{before}{form['call_open']}".strip()
         closer = f"{form['call_close']}{after}"
-        delimiters = self._delimiters(_pattern(opener), opener.partition("{name}")[0], closer)
+        delimiters = self._delimiters(_pattern(opener), _head(opener), closer)
         return {**delimiters, **_tag_content(form["value"])}
 
     def _pairs(self) -> dict[str, Any]:
         form, (before, after) = self.render["form"], self._around("call", "{call}")
         opener = f"{before}{form['head']}".strip()
-        delimiters = self._delimiters(_pattern(opener), opener.partition("{name}")[0], after)
+        delimiters = self._delimiters(_pattern(opener), _head(opener), after)
         repeats = any(one.get("repeats") for one in self.data.get("pairs", ()))
         return {**delimiters, **_tag_content(form["pair"], **({"merge_duplicates": True} if repeats else {}))}
 
@@ -228,6 +233,11 @@ class _Writer:
 def _tag_content(form: str, **more: Any) -> dict[str, Any]:
     args = {"tag_pattern": _pattern(form.strip()), **more}
     return {"content": "xml-inline", "content_args": args, "transform": _CALL}
+
+
+def _head(form: str) -> str:
+    """The text before the first field."""
+    return _FIELDS.split(form)[0]
 
 
 def _pattern(form: str) -> str:
@@ -239,11 +249,13 @@ def _pattern(form: str) -> str:
             out.append(_escaped(piece))
             continue
         stop = re.escape(pieces[at + 1].strip()[:1])
-        out.append(
-            {"value": "(?P<value>.*?)", "index": r"\d+", "string": "(?:true|false)"}.get(
-                piece, f"(?P<{piece}>[^\\s{stop}]+)" if stop else f"(?P<{piece}>[\\w.-]+)"
-            )
-        )
+        group = {"index": "id"}.get(piece, piece)
+        if piece == "index" and pieces[at - 1] == ":":
+            out.append(r"\d+")  # behind the name
+        elif piece in _GIVEN:
+            out.append(_GIVEN[piece])
+        else:
+            out.append(f"(?P<{group}>[^\\s{stop}]+)" if stop else f"(?P<{group}>[\\w.-]+)")
     return "".join(out)
 
 
