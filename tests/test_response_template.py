@@ -6,6 +6,7 @@ import copy
 import importlib
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -440,6 +441,50 @@ def test_a_hostile_template_is_refused_at_once(what: str) -> None:
         Grammar.from_response_template(HOSTILE[what])
     assert time.perf_counter() - before < 0.5
     assert len(str(caught.value)) < 1000
+
+
+JUNK: Final = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-2, 2),
+        st.text("<>/|()[]{}?P:=\\\\swd.*+^$ \n{}nametag", max_size=24),
+        st.sampled_from(("json", "xml-inline", "kv-lines", "python-call-list", "text", "{content}", "{name}")),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("open", "close", "name")), inner),
+    max_leaves=4,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths to everything in a template."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(below for key, one in inner for below in places(one, (*path, key)))][bool(not path) :]
+
+
+@settings(max_examples=500)
+@given(name=st.sampled_from(sorted(TEMPLATES)), data=st.data())
+def test_a_wrong_template_is_a_grammar_error_and_nothing_else(name: str, data: st.DataObject) -> None:
+    wrong = copy.deepcopy(TEMPLATES[name])
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(places(wrong)))
+        at = wrong
+        for key in path[:-1]:
+            at = at[key]
+        if data.draw(st.booleans()):
+            at[path[-1]] = data.draw(JUNK)
+        elif isinstance(at, dict):
+            at[data.draw(st.sampled_from(("open", "open_pattern", "close_pattern", "content", "transform")))] = at.pop(
+                path[-1]
+            )
+    try:
+        grammar = Grammar.from_response_template(wrong)
+        json.dumps(grammar.data)
+        scrub_all_ways("a <tool_call>x</tool_call> <think>b", TOOLS, grammars=[grammar])
+    except GrammarError:
+        return
+    with suppress(GrammarError):
+        grammar.to_response_template()
 
 
 def test_a_pattern_that_would_run_away_is_only_read() -> None:
