@@ -120,7 +120,7 @@ class TagsReader:
     __slots__ = (
         "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
         "_settings", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence",
-        "fault", "name", "repairs", "run", "tool", "torn", "values",
+        "fault", "mention", "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -136,6 +136,7 @@ class TagsReader:
         self._read: set[str] = set()  # their keys
         self.repairs: list[Repair] = []  # of the tags themselves
         self.torn = False  # the bytes end inside the opener of a parameter
+        self.mention = False  # only words follow the tag, and its tool needs more
         self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
         self._settings = settings
@@ -335,7 +336,8 @@ class TagsReader:
                 self._phase = _ELEMENT
                 return -1
         if _TAG.match(buf, i, end) is None:
-            return self._over()
+            self.mention = not self.values and (self.tool is None or bool(self.tool.required))
+            return DONE if self.mention else self._over()
         self._wait = i
         self._phase = _JUNK
         return -1

@@ -199,7 +199,8 @@ class Settling(Release):
             return self._unproven(candidate)
         use: Use = role.target
         stop = reader.at if verdict == DONE else self._end_of(reader)
-        ending: Ending = "whole" if reader.closed else "cut" if verdict == MORE and self._cut_off else "closed"
+        alone = reader.closed or reader.mention
+        ending: Ending = "whole" if alone else "cut" if verdict == MORE and self._cut_off else "closed"
         part = Part(use, candidate.start + candidate.size, stop, ending)
         calls = decode_parts([part], bytes(self._buf[candidate.start : stop]), candidate.start, self._offer)
         cut = not reader.closed and final and self._cut_off and verdict == MORE
