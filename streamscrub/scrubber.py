@@ -188,7 +188,8 @@ class StreamScrubber(Machine):
             self._join()
             data = self._encode(str(chunk))
         else:
-            raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}")
+            hint = "; skip deltas without content" if chunk is None else ""
+            raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}{hint}")
         if self._finished:
             raise ValueError("feed after finish: make a new StreamScrubber for the next response")
         return self._slow(data)
