@@ -503,7 +503,7 @@ def _grammars(args: argparse.Namespace) -> int:
 
 def _file_of(name: str) -> str:
     (grammar,) = _found(name)
-    where = Path(name) if name.endswith(".toml") else folder() / grammar.file
+    where = Path(name) if name.endswith(".toml") else Path(folder()) / grammar.file
     return where.read_text(encoding="utf-8")
 
 

@@ -5,18 +5,19 @@ A file is literals, forms and examples. Its keys are a closed list, and a key mu
 
 from __future__ import annotations
 
-import difflib
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .bodies import BODIES
 from .modelids import spellings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_LITERAL: Final = 64  # bytes of one marker
@@ -74,12 +75,12 @@ class Grammar:
     @classmethod
     def load(cls, path: str | Path) -> Grammar:
         """Read a TOML grammar file. Raises ``GrammarError`` (a ``ValueError``) that names the file and the key."""
-        where = Path(path)
         try:
-            raw = where.read_bytes()
+            with open(path, "rb") as file:
+                raw = file.read()
         except OSError as error:
             raise GrammarError(str(path), "", f"cannot be read: {error.strerror}") from None
-        return cls.parse(raw, where.name)
+        return cls.parse(raw, os.path.basename(path))
 
     @classmethod
     def parse(cls, raw: bytes, file: str) -> Grammar:
@@ -157,9 +158,15 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:
     for key in item:
         if key not in _KEYS[section]:
-            near = difflib.get_close_matches(key, _KEYS[section], 1)
+            near = _near(key, _KEYS[section], 1)
             hint = f", did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(_KEYS[section]))}"
             raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{hint}")
+
+
+def _near(word: str, known: Iterable[str], most: int) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, list(known), most)
 
 
 def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> None:
@@ -174,21 +181,23 @@ def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> No
 
 
 @cache
-def folder() -> Path:
+def folder() -> str:
     """Where the grammar files are: in the package, or beside it in a checkout."""
-    home = Path(str(files("streamscrub")))
-    data = home / "grammars"
-    return data if data.is_dir() else home.parent / "grammars"
+    home = os.path.dirname(os.path.abspath(__file__))
+    data = os.path.join(home, "grammars")
+    return data if os.path.isdir(data) else os.path.join(os.path.dirname(home), "grammars")
 
 
 @cache
 def shipped() -> dict[str, Grammar]:
     """Every grammar of the library by name."""
     found: dict[str, Grammar] = {}
-    for path in sorted(folder().glob("*.toml")):
-        grammar = Grammar.load(path)
+    for file in sorted(os.listdir(folder())):
+        if not file.endswith(".toml"):
+            continue
+        grammar = Grammar.load(os.path.join(folder(), file))
         if grammar.name in found:
-            raise GrammarError(path.name, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
+            raise GrammarError(file, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
         found[grammar.name] = grammar
     return found
 
@@ -207,12 +216,12 @@ def find(names: Iterable[str | Path | Grammar] | None) -> tuple[Grammar, ...]:
     for name in names:
         if isinstance(name, Grammar):
             chosen[name.name] = name
-        elif isinstance(name, Path) or (isinstance(name, str) and name.endswith(".toml")):
+        elif isinstance(name, os.PathLike) or (isinstance(name, str) and name.endswith(".toml")):
             grammar = Grammar.load(name)
             chosen[grammar.name] = grammar
         elif isinstance(name, str):
             if name not in known:
-                near = difflib.get_close_matches(name, known, 3)
+                near = _near(name, known, 3)
                 hint = f"; did you mean {', '.join(near)}?" if near else f"; known: {', '.join(known)}"
                 raise ValueError(f"unknown grammar {name!r}{hint}")
             chosen[name] = known[name]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .events import Event, Text, set_span, set_text
 from .grammar import Grammar
@@ -16,6 +15,9 @@ from .names import Offer
 from .reading import Run, nested
 from .tools import read_tools
 from .union import tables_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Finish reasons that say that the model stopped by itself, in any case. With all others the last bytes may be cut off.
 _ORDINARY: Final = frozenset(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
-from urllib.parse import unquote
 
 from .limits import MAX_COERCE_DEPTH
 
@@ -57,6 +56,8 @@ def resolve_ref(schema: Any, root: Any = None) -> Any:
 def _pointed(ref: str, root: Any) -> Any:
     if not ref.startswith("#"):
         return {}
+    from urllib.parse import unquote
+
     target = root
     for step in ref[1:].split("/")[1:]:
         step = unquote(step).replace("~1", "/").replace("~0", "~")

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .blocks import Envelope, Use
 from .bodies import BODIES
@@ -19,6 +18,9 @@ from .reading import NOTHING, Around
 from .sentinels import Sentinels, joined, sentinels
 from .spellings import bars, is_special, spelled
 from .tables import Kind, Line, Role, Tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable
@@ -775,7 +774,9 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
             body = body[:-2] if body.endswith(b"\r\n") else body[:-1] if body.endswith(b"\n") else body
     text = body.decode("utf-8", "replace")
     if (settings.get("entities") or style.get("entities")) and cdata is None:
-        text = html.unescape(text)
+        from html import unescape
+
+        text = unescape(text)
     flag = value.attributes.get("string", "").lower()
     kind = value.attributes.get("type", "").lower()
     if flag in ("true", "1", "yes") or kind in ("string", "raw", "str"):
@@ -885,10 +886,12 @@ def carried(
 
 def _spellings(value: Any, how: str) -> list[str]:
     """The texts that may stand for a value, the plainest first: itself, with entities, as JSON."""
+    from html import escape
+
     encoded = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return [encoded]
-    plain = [value, html.escape(value, quote=False)]
+    plain = [value, escape(value, quote=False)]
     return plain if how else [*plain, encoded]
 
 
