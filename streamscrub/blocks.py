@@ -60,6 +60,7 @@ class Envelope:
     chains: bool = False
     fenced: bool = False  # a fence around the body belongs to the format
     from_last: bool = False  # the last byte of the opener is the first of the body
+    shared: bool = False  # the opener begins other messages, too: only a separator makes it a call
     demand: bool = False  # an offered name must be read before it counts as a call
 
     def __deepcopy__(self, memo: object) -> Envelope:
@@ -342,7 +343,7 @@ class BlockReader:
             self.at = i
             return DEAD
         alone = not self._pieces
-        if alone and by_closer and not self._offered(text):
+        if alone and (self.envelope.shared or (by_closer and not self._offered(text))):
             # Words between two tokens: nothing that the format wants next was there.
             self.at = i
             return DEAD
