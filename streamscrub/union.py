@@ -358,7 +358,7 @@ class _Union:
                 words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
                 words.pop("envelope")
                 settings["pairs"] = Pairs(words, close, plain.special)
-            elif one["syntax"] == "tags":
+            elif one["syntax"] in ("tags", "typed_values"):
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]

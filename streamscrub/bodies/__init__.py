@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import glm_line, json_arguments, json_call, keyed_call, loose_object, pairs, pformat, python_call, tags, text
+from . import (
+    glm_line,
+    json_arguments,
+    json_call,
+    keyed_call,
+    loose_object,
+    pairs,
+    pformat,
+    python_call,
+    tags,
+    text,
+    typed_values,
+)
 from .base import Body
 
 BODIES: Final[dict[str, Body]] = {
@@ -14,6 +26,7 @@ BODIES: Final[dict[str, Body]] = {
         json_arguments,
         keyed_call,
         tags,
+        typed_values,
         pairs,
         python_call,
         pformat,
