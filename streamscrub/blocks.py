@@ -497,6 +497,14 @@ class BlockReader:
                 self._from = i
                 self._begin((last.use,), i, last.name, last.model_id)
                 return -1
+        again = self.parts[-1].use.body.again
+        if again is not None:
+            if again[0].match(buf, i, min(end, i + MAX_HEADER)) is not None:
+                self._from = i
+                self._begin((self.parts[-1].use,), i, None, None)
+                return -1
+            if not final and end - i < MAX_HEADER and again[1].match(buf, i, end) is not None:
+                return MORE
         if envelope.chains and (byte == 0x5F or 65 <= (byte & 0xDF) <= 90):
             self._from = i
             self.at = done
