@@ -287,7 +287,7 @@ class BlockReader:
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
         if "name" in self.attributes:
-            self._whole(Part(self.envelope.named[0], i, i, "whole", self.attributes["name"]))
+            self._whole(Part(self.envelope.named[0], i, i, "closed", self.attributes["name"]))
 
     def _header(self, buf: bytearray, end: int, final: bool) -> int:
         """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""

@@ -41,7 +41,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "result": "open close special after_call",
         "frame": "start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
-        "line": "syntax start then order",
+        "line": "syntax start then others order",
         "fence": "languages envelope reads",
         "elements": "reserved",
         "render": "call calls body join section result thinking guide form",

@@ -57,6 +57,7 @@ class Line:
     grammar: str
     start: str = ""
     then: str = ""
+    others: tuple[str, ...] = ()  # addressees that are no tools: a line of one of these is markup, what follows is text
 
 
 @dataclass(slots=True, eq=False)

@@ -279,7 +279,7 @@ class _Union:
         for grammar in self.grammars:
             for place, one in enumerate(grammar.data.get("line", ())):
                 for start in one.get("start", ("",)):
-                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""))
+                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""), tuple(one.get("others", ())))
                     self.lines.append((one.get("order", 100 + place), line))
             for one in grammar.data.get("fence", ()):
                 for language in one["languages"]:

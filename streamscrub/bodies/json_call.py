@@ -33,6 +33,7 @@ ENVELOPE_KEYS: Final = (*NAME_KEYS, *ARGUMENT_KEYS, *_SIDE_KEYS)
 # The same keys as the reader sees them.
 _NAMES: Final = frozenset(key.encode() for key in NAME_KEYS)
 _ARGUMENTS: Final = frozenset(key.encode() for key in ARGUMENT_KEYS)
+_THOUGHT: Final = b"thought"  # stands before the list in some envelopes
 _ENVELOPE: Final = _NAMES | _ARGUMENTS | {key.encode() for key in _SIDE_KEYS}
 
 
@@ -62,7 +63,7 @@ class CallWatch:
 
     def key(self, depth: int, key: bytes) -> bool:
         if not self._arguments_depth:
-            return not self.bare or key in _ENVELOPE
+            return not self.bare or key in _ENVELOPE or key == _THOUGHT
         if depth != self._arguments_depth:
             return True
         word = key.decode("utf-8", "replace")
