@@ -26,22 +26,23 @@ _MAX_LITERAL: Final = 64  # bytes of one marker
 _KEYS: Final[dict[str, frozenset[str]]] = {
     section: frozenset(keys.split())
     for section, keys in {
-        "": "name models source title needs always needs_model envelope body section tags pairs reasoning control "
+        "": "name models source title needs always envelope body section tags pairs reasoning control "
         "answer turn result frame line fence elements render example",
-        "envelope": "name open close special attributes headers separators chains fenced from_last demand",
+        "envelope": "name open close special attributes headers separators chains fenced from_last demand "
+        "unclosed shared",
         "body": "envelope syntax order named headed headers separators settings quotes",
         "section": "open close special",
         "tags": "of sigils call key wrapper special spelling entities",
         "tags.key": "name newline entities",
         "pairs": "envelope order key_open key_close value_open value_close separator type_open type_close",
-        "reasoning": "open close special label",
+        "reasoning": "open close special label ends resumes needs_model",
         "control": "tokens after_markup",
         "answer": "open close",
         "turn": "open",
         "result": "open close special after_call",
         "frame": "start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
-        "line": "syntax start then order",
+        "line": "syntax start then others order",
         "fence": "languages envelope reads",
         "elements": "reserved",
         "render": "call calls body join section result thinking guide form",

@@ -109,7 +109,7 @@ class StreamScrubber(Machine):
         self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
         self._room = 0  # how much of it may be kept before the limits are looked at
         if reasoning == "open":
-            self._enter_reasoning(b"")
+            self._enter_reasoning()
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")
         if prefill:

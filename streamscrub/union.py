@@ -31,7 +31,7 @@ class _Entry:
     """An envelope as the files add to it."""
 
     open: list[tuple[str, Mapping[str, Any], Grammar]] = field(default_factory=list)
-    close: list[str] = field(default_factory=list)
+    close: list[tuple[str, bool]] = field(default_factory=list)  # and whether it is a token
     headers: list[str] = field(default_factory=list)
     separators: list[str] = field(default_factory=list)
     bodies: list[tuple[int, Mapping[str, Any], Grammar]] = field(default_factory=list)
@@ -81,6 +81,7 @@ class _Union:
         self.families: dict[str, _Family] = {}
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
+        self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
         self.inside: list[Role] = []  # of the markers that count inside a block
 
     def build(self) -> Tables:
@@ -105,11 +106,12 @@ class _Union:
             specials=_exact(role for role in self.inside if role.special),
             stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
             lead=_lead(marks),
+            ends=frozenset(self.ends),
         )
         self._targets(tables)
         return tables
 
-    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: bool) -> None:
+    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: Any) -> None:
         """Give a marker its role. Raises ``GrammarError`` if two files open different calls with it."""
         raw = literal.encode()
         key = raw if special else raw.lower()
@@ -139,10 +141,16 @@ class _Union:
             entry.open += [
                 (word, one, grammar) for literal in one.get("open", ()) for word in spelled(literal, special)
             ]
-            entry.close += [word for literal in one.get("close", ()) for word in spelled(literal, special)]
+            entry.close += [
+                (word, bool(one.get("special", is_special(word))))
+                for literal in one.get("close", ())
+                for word in spelled(literal, special)
+            ]
             entry.headers += one.get("headers", ())
             entry.separators += one.get("separators", ())
-            entry.flags |= {key for key in ("chains", "fenced", "from_last", "special", "demand") if one.get(key)}
+            entry.flags |= {
+                key for key in ("chains", "fenced", "from_last", "special", "demand", "shared") if one.get(key)
+            }
         for place, one in enumerate(data.get("body", ())):
             for name in one["envelope"]:
                 entry = self.entries.setdefault(name, _Entry())
@@ -179,10 +187,13 @@ class _Union:
         for one in data.get("section", ()):
             add(Kind.WRAP, one.get("open", ()), bool(one.get("special")))
             add(Kind.UNWRAP, one.get("close", ()), bool(one.get("special")))
-        if not data.get("needs_model") or self._spoken(grammar):
-            for one in data.get("reasoning", ()):
+        for one in data.get("reasoning", ()):
+            if not one.get("needs_model") or self._spoken(grammar):
                 add(Kind.THINK, one.get("open", ()), bool(one.get("special")), one)
                 add(Kind.UNTHINK, one.get("close", ()), bool(one.get("special")))
+                add(Kind.CONTROL, one.get("ends", ()), True)
+                if self.chosen or self._spoken(grammar):
+                    self.ends |= set(_encode(one.get("ends", ())))
         add(Kind.CONTROL, data.get("control", {}).get("tokens", ()), True)
         add(Kind.CONTROL, data.get("control", {}).get("after_markup", ()), False)
         for one in data.get("answer", ()):
@@ -218,11 +229,13 @@ class _Union:
         for literal, one, grammar in entry.open:
             attributes = bool(one.get("attributes"))
             word = literal.removesuffix(">") if attributes else literal
-            self._add(Kind.OPEN, word, bool(one.get("special")), grammar, name, attributes=attributes)
+            unclosed = str(one.get("unclosed", "")).encode()
+            special = bool(one.get("special"))
+            self._add(Kind.OPEN, word, special, grammar, name, attributes=attributes, unclosed=unclosed)
         owner = entry.open[0][2] if entry.open else self.grammars[0]
-        for literal in entry.close:
+        for literal, special in entry.close:
             if literal not in _FENCES:
-                self._add(Kind.CLOSE, literal, is_special(literal), owner)
+                self._add(Kind.CLOSE, literal, special, owner)
 
     def _frame_roles(self, grammar: Grammar) -> None:
         if "frame" in grammar.data:
@@ -268,7 +281,7 @@ class _Union:
         for grammar in self.grammars:
             for place, one in enumerate(grammar.data.get("line", ())):
                 for start in one.get("start", ("",)):
-                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""))
+                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""), tuple(one.get("others", ())))
                     self.lines.append((one.get("order", 100 + place), line))
             for one in grammar.data.get("fence", ()):
                 for language in one["languages"]:
@@ -296,8 +309,8 @@ class _Union:
         envelopes = [
             literal.removesuffix(">")
             for entry in self.entries.values()
-            for literal in entry.close
-            if literal.startswith("</") and not is_special(literal)
+            for literal, special in entry.close
+            if literal.startswith("</") and not special
         ]
         wrapper_close = made([*family.closing(family.wrapper), *(() if family.special else envelopes)])
         openers = self._of(Kind.OPEN, Kind.TAG)
@@ -336,8 +349,8 @@ class _Union:
         families: Mapping[str, Mapping[str, Any]],
     ) -> Envelope:
         close = sentinels(
-            tuple(word.encode() for word in entry.close if is_special(word)),
-            tuple(word.encode() for word in entry.close if not is_special(word)),
+            tuple(word.encode() for word, special in entry.close if special),
+            tuple(word.encode() for word, special in entry.close if not special),
         )
         around = replace(plain, close=close)
         uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
@@ -347,7 +360,7 @@ class _Union:
                 words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
                 words.pop("envelope")
                 settings["pairs"] = Pairs(words, close, plain.special)
-            elif one["syntax"] == "tags":
+            elif one["syntax"] in ("tags", "typed_values"):
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
@@ -368,6 +381,7 @@ class _Union:
             chains="chains" in entry.flags,
             fenced="fenced" in entry.flags,
             from_last="from_last" in entry.flags,
+            shared="shared" in entry.flags,
             demand="demand" in entry.flags,
         )
 
@@ -430,8 +444,8 @@ def _asks(grammar: Grammar) -> bool:
     """Does this grammar read anything differently when a model is named?"""
     data = grammar.data
     return bool(
-        data.get("needs_model")
-        or "frame" in data
+        "frame" in data
+        or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))
         or any(one.get("entities") for one in data.get("tags", ()))
         or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

@@ -828,7 +828,11 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         tags: Tags = settings["tags"]
         head = max(tags.call_open.at(raw, 0, len(raw), True), 0)
         tool = settings.get("tool")
-        return decode(raw[head:], "whole", Context(Offer((tool,) if tool is not None else None), settings))[0]
+        offer = Offer((tool,) if tool is not None else None)
+        if not form["call_open"]:
+            # The name stands in an opener around this.
+            return decode(raw, "closed", Context(offer, {**settings, "name": name}))[0]
+        return decode(raw[head:], "whole", Context(offer, settings))[0]
 
     def stated(value: Any) -> str:
         return "" if "{string}" not in form["value"] else "text" if isinstance(value, str) else "json"

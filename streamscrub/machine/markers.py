@@ -84,7 +84,7 @@ class Markers(LineStarts):
         return DEAD
 
     def _was_released(self, word: bytes) -> bool:
-        return bool(self._released) and tag_name(word) in self._released
+        return bool(self._released) and (tag_name(word) or word.lower()) in self._released
 
     def _follows_markup(self, p: int) -> bool:
         """Does ``p`` stand directly behind reasoning, a block or a control token, blanks aside?"""
@@ -180,9 +180,8 @@ class Markers(LineStarts):
         starts = line is not None and not line.strip()
         if not role.special and not (starts or self._after_markup):
             return self._release(role, p, size)
-        label = str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
         self._markup("delimiter", p, p + size)
-        self._enter_reasoning(label)
+        self._enter_reasoning(role.target)
         return DONE
 
     def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:

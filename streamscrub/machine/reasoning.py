@@ -10,7 +10,7 @@ from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
 from .markers import SIGIL_CUT, SIGIL_TAG
-from .state import NO_PAD, TEXT
+from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
 
 
@@ -122,7 +122,7 @@ class ReasoningMode(TextMode):
         if self._frame_kind == "reasoning":
             return self._framed_marker(role, p, size, end, final)
         kind = role.kind
-        if kind == Kind.UNTHINK:
+        if kind == Kind.UNTHINK or (self._ends and role.literal in self._ends):
             verdict = self._in_draft(p, end, final)
             if verdict == DEAD:
                 self._close_reasoning(p, p + size)
@@ -222,6 +222,8 @@ class ReasoningMode(TextMode):
         if probe == DONE:
             self._end_section(p)
             self._pad = NO_PAD
+            if self._resumes and role.kind == Kind.OPEN:
+                self._home = REASON
             return DONE
         if self._draft_from >= 0:
             self._i = p + size

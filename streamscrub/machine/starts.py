@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..frames import HeaderReader
 from ..limits import MAX_NAME
 from ..lines import ActionReader, BareReader, GlmForm, NamedReader
-from ..reading import BLANK, DEAD, MORE, NOTHING, Around
+from ..reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
 from ..sentinels import CUT
 from ..tables import Kind
 from .code import Code
@@ -129,6 +129,10 @@ class LineStarts(Code):
             line = next(one for one in tables.lines if one.start.encode() == start)
             if line.syntax == "result":
                 return self._line_result(i, words)
+            if line.others:
+                verdict = self._addressed(i, words, line.others, end, final)
+                if verdict != DEAD:
+                    return verdict
             action = ActionReader(i, offer, self._plain_around(), {}, line.grammar, (start, line.then.encode()))
             return self._begin(Candidate(i, action, "line", words))
         word = _WORD.match(buf, i, end)
@@ -154,6 +158,19 @@ class LineStarts(Code):
         if after == 0x2F and "glm_line" in forms and offer.plain(name) is not None and self._bare_fence is None:
             glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
             return self._begin(Candidate(i, glm, "line", 1))
+        return DEAD
+
+    def _addressed(self, i: int, size: int, others: tuple[str, ...], end: int, final: bool) -> int:
+        """A line that says whom the text below it is for. DONE: it was one, and is dropped."""
+        line = bytes(self._buf[i + size : min(end, i + size + MAX_NAME)])
+        for other in others:
+            for newline in (b"\n", b"\r\n"):
+                whole = other.encode() + newline
+                if line.startswith(whole):
+                    self._markup("delimiter", i, i + size + len(whole))
+                    return DONE
+                if whole.startswith(line) and i + size + len(line) == end and not final:
+                    return MORE
         return DEAD
 
     def _plain_around(self) -> Around:
