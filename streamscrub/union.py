@@ -359,6 +359,7 @@ class _Union:
             named=tuple(uses["named"]),
             headed=tuple(uses["headed"]),
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
+            tags=self._of(Kind.TAG) if entry.headers else NOTHING,
             separators=sentinels(_encode(word for literal in separators for word in spelled(literal, True))),
             headers=tuple(_template(header, separators) for header in entry.headers),
             special="special" in entry.flags,
