@@ -125,8 +125,8 @@ class TagsReader:
 
     __slots__ = (
         "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
-        "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence",
-        "fault", "name", "repairs", "run", "tool", "torn", "values",
+        "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
+        "broken", "closed", "evidence", "fault", "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
