@@ -304,7 +304,7 @@ CODE = '<function name="write_file"><param name="path">a</param><param name="con
     [
         (f"{CODE}<![CDATA[x</param></function> y]]></param></function>", "x</param></function> y"),
         (f"{CODE}\n<![CDATA[]] ]]>\n</param></function>", "]] "),
-        (f"{CODE}<![CDATA[</param><param name=\"path\">]]></param></function>", '</param><param name="path">'),
+        (f'{CODE}<![CDATA[</param><param name="path">]]></param></function>', '</param><param name="path">'),
         (f"{CODE}see <![CDATA[</param></function>", "see <![CDATA["),
     ],
 )
