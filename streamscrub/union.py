@@ -77,6 +77,7 @@ class _Union:
         self.roles: dict[bytes, Role] = {}
         self.entries: dict[str, _Entry] = {}
         self.families: dict[str, _Family] = {}
+        self.pairs: dict[str, dict[str, list[str]]] = {}
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
         self.inside: list[Role] = []  # of the markers that count inside a block
@@ -148,8 +149,12 @@ class _Union:
                 entry.separators += one.get("separators", ())
                 entry.bodies.append((one.get("order", 100 + place), one, grammar))
         for one in data.get("pairs", ()):
-            for name in one["envelope"]:
-                body = {"syntax": "pairs", "literals": one}
+            literals = self.pairs.setdefault(one.get("of", grammar.name), {})
+            for key, words in one.items():
+                if key.endswith(("_open", "_close", "separator")):
+                    literals.setdefault(key, []).extend(words)
+            for name in one.get("envelope", ()):
+                body = {"syntax": "pairs", "literals": literals}
                 self.entries.setdefault(name, _Entry()).bodies.append((one.get("order", 50), body, grammar))
         for one in data.get("tags", ()):
             family = self.families.setdefault(one.get("of", grammar.name), _Family(grammar))
@@ -342,8 +347,7 @@ class _Union:
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
             settings = {**one.get("settings", {}), **common, "around": around}
             if one["syntax"] == "pairs":
-                words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
-                words.pop("envelope")
+                words = {key: _encode(value) for key, value in one["literals"].items()}
                 settings["pairs"] = Pairs(words, close, plain.special)
             elif one["syntax"] == "tags":
                 settings |= families[settings.get("of", grammar.name)]

@@ -770,7 +770,7 @@ def _read(raw: bytes, ending: Ending, context: Context) -> tuple[TagsReader, int
         reader._end_value(reader._closer, reader.over, implicit=reader._in_cdata)
     elif "name" in settings and around.close.literals:
         # In an envelope with the name its closer ends the value; here it is not among the bytes.
-        closer = around.close.literals[0]
+        closer = around.close.sample
         reader = TagsReader(0, around, context.offer, settings)
         verdict = reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
     return reader, verdict

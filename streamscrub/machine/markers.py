@@ -186,7 +186,7 @@ class Markers(LineStarts):
         return DONE
 
     def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
-        if self._reasoning == "off" or (not role.special and self._was_released(role.literal)):
+        if self._reasoning == "off" or (not role.special and self._was_released(bytes(self._buf[p : p + size]))):
             self._advance(p, p + size)
             return DEAD
         self._markup("orphan", p, p + size)
