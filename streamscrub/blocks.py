@@ -241,7 +241,11 @@ class BlockReader:
                     self.at = i + size
                     self.closed = True
                     return DONE
-                return NEST if markers is envelope.inner else DEAD
+                if markers is envelope.inner:
+                    return NEST
+                if not self.evidence:
+                    return DEAD
+                break  # what named the call makes it one, so a body is looked for all the same
             if parameter is not None and "name" not in self.attributes:
                 # A call without a name, which is malformed.
                 self._begin((parameter,), i, "", None)
@@ -288,7 +292,7 @@ class BlockReader:
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
         if "name" in self.attributes:
-            self._whole(Part(self.envelope.named[0], i, i, "whole", self.attributes["name"]))
+            self._whole(Part(self.envelope.named[0], i, i, "closed", self.attributes["name"]))
 
     def _header(self, buf: bytearray, end: int, final: bool) -> int:
         """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""

@@ -40,7 +40,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "answer": "open close",
         "turn": "open",
         "result": "open close special after_call",
-        "frame": "start channel message ends constrain roles prefix route",
+        "frame": "of bodies type start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
         "line": "syntax start then order",
         "fence": "languages envelope reads",

@@ -118,8 +118,8 @@ class Sentinels:
     pattern of the first bytes, whose every place also matches the end of the bytes; what it is, by the sets of whole
     literals, and by their order for what may become one. So a marker cut by the network is held.
 
-    A literal may hold ``{suffix}`` (1 to 24 letters, digits, ``_``, ``.`` and ``-``) and ``{blanks}`` (up to 16); its first
-    four bytes are the same each time.
+    A literal may hold ``{suffix}`` (1 to 24 letters, digits, ``_``, ``.`` and ``-``) and ``{blanks}`` (up to 16). Its
+    first four bytes are the same each time.
     """
 
     __slots__ = (
@@ -149,7 +149,9 @@ class Sentinels:
         self._sizes = tuple(sorted({len(literal) for literal in (*self._plain, *self._plain_loose)}, reverse=True))
         # By their first bytes: the markers with parts that vary, each with whether its case counts.
         self._elastic: dict[bytes, list[tuple[_Elastic, bool]]] = {}
-        stretching = [(_Elastic(literal), strict) for strict in (True, False) for literal in (exact if strict else loose)]
+        stretching = [(_Elastic(literal), True) for literal in exact] + [
+            (_Elastic(literal), False) for literal in loose
+        ]
         stretching = [(one, strict) for one, strict in stretching if len(one.pieces) > 1]
         for one, strict in stretching:
             self._elastic.setdefault(one.head[:_NEAR].lower(), []).append((one, strict))

@@ -24,7 +24,6 @@ OTHER_SCHEMA: Final = {"render.jsonl", "response_template.jsonl"}
 LATER_FAMILIES: Final = frozenset(
     {
         "apertus",
-        "beam",
         "cohere",
         "cohere_cofl",
         "ernie45",
@@ -44,7 +43,6 @@ LATER_FAMILIES: Final = frozenset(
         "lmstudio",
         "longcat",
         "minimax_m3",
-        "muse",
         "nemotron",
         "olmo3",
         "phi4",

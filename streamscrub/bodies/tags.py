@@ -627,7 +627,9 @@ class TagsReader:
         unread = key not in self._read and key != value.key
         if at_line and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
-                return self._end_value(self._closer, i, implicit=True), i
+                newline = self._settings.get("styles", {}).get(value.opener, {}).get("newline")
+                stop = self._before_newline(buf, value.start, self._closer) if newline else self._closer
+                return self._end_value(stop, i, implicit=True), i
             return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True), i
         self._counted += 1
         return None, j
@@ -895,12 +897,15 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         tags: Tags = settings["tags"]
         head = max(tags.call_open.at(raw, 0, len(raw), True), 0)
         tool = settings.get("tool")
-        return decode(raw[head:], "whole", Context(Offer((tool,) if tool is not None else None), settings))[0]
+        given = {**settings, "name": name} if settings.get("named") else settings
+        ending: Ending = "closed" if settings.get("named") else "whole"
+        return decode(raw[head:], ending, Context(Offer((tool,) if tool is not None else None), given))[0]
 
     def stated(value: Any) -> str:
         return "" if "{string}" not in form["value"] else "text" if isinstance(value, str) else "json"
 
-    closers = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    ends = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    closers = tuple(end for end in ends if end)
     return carried(name, arguments, settings, compose, read if "tags" in settings else None, stated, closers)
 
 
