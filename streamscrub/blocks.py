@@ -43,8 +43,9 @@ class Use:
 class Envelope:
     """An opener with all that may follow it, compiled from the grammar files.
 
-    ``inner`` are openers of other calls: behind this opener they make it a mere wrapper. ``separators`` are the
-    markers that may stand in a header. ``named`` are the bodies for an opener that carries the name itself.
+    ``inner`` are openers of other calls: behind this opener they make it a mere wrapper. ``tags`` are those that do so
+    behind a header, because they carry a name of their own. ``separators`` are the markers that may stand in a header.
+    ``named`` are the bodies for an opener that carries the name itself.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Envelope:
     named: tuple[Use, ...] = ()
     headed: tuple[Use, ...] = ()
     inner: Sentinels = NOTHING
+    tags: Sentinels = NOTHING
     separators: Sentinels = NOTHING
     headers: tuple[tuple[str, ...], ...] = ()
     special: bool = False
@@ -240,7 +242,11 @@ class BlockReader:
                     self.at = i + size
                     self.closed = True
                     return DONE
-                return NEST if markers is envelope.inner else DEAD
+                if markers is envelope.inner:
+                    return NEST
+                if not self.evidence:
+                    return DEAD
+                break  # what named the call makes it one, so a body is looked for all the same
             if parameter is not None and "name" not in self.attributes:
                 # A call without a name, which is malformed.
                 self._begin((parameter,), i, "", None)
@@ -329,10 +335,13 @@ class BlockReader:
                         i = gap.end() if gap is not None else i
                 self._begin(envelope.headed, i, named, model_id)
                 return -1
-            for markers in (envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end)
+            for markers in (envelope.tags, envelope.around.close, envelope.around.outer):
+                size = markers.at(buf, i, end) if markers is not envelope.tags or self._pieces else 0
                 if size == CUT:
                     return MORE
+                if size > 0 and markers is envelope.tags:
+                    self.at = i
+                    return NEST
                 if size > 0:
                     return self._header_ended(bytes(buf[self._from : i]), i, size, markers is envelope.around.close)
             return self._unheaded(i)

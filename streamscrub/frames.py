@@ -10,7 +10,7 @@ from typing import Any, Final
 from .blocks import Use
 from .limits import MAX_HEADER
 from .names import Offer
-from .reading import DONE, MORE, Around, Run
+from .reading import DONE, MORE, NOTHING, Around, Run
 from .sentinels import CUT, Sentinels, sentinels
 
 _RECIPIENT: Final = re.compile(r"\bto=([^\s<{]*)")
@@ -24,7 +24,7 @@ class Frame:
     """One framed format, as its grammar file states it.
 
     A message is ``start`` role ``channel`` words ``message`` body, ended by one of ``ends``; ``channel`` or ``start``
-    may be missing. ``routes`` map channels and recipients to "reasoning", "text" or "call".
+    may be missing. ``routes`` map channels and recipients to "reasoning", "text", "dropped" or "call".
     """
 
     name: str
@@ -38,7 +38,9 @@ class Frame:
     channels: Mapping[str, str]
     recipients: Mapping[str, str]
     around: Around = field(default_factory=Around)
+    inner: Sentinels = NOTHING  # openers of calls that a call's message may hold
     uses: tuple[Use, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)  # a word in a header -> whose bodies the message holds
 
     @classmethod
     def read(cls, name: str, data: Mapping[str, Any]) -> Frame:
@@ -93,9 +95,13 @@ class Frame:
         """Tokens that carry nothing where they stand alone."""
         return (*self.message, *self.ends, *self.constrain)
 
-    def bound(self, around: Around, uses: tuple[Use, ...]) -> Frame:
+    def bound(self, around: Around, inner: Sentinels, uses: tuple[Use, ...], types: Mapping[str, str]) -> Frame:
         """The same with the compiled surroundings of a call's body."""
-        return replace(self, around=around, uses=uses)
+        return replace(self, around=around, inner=inner, uses=uses, types=types)
+
+    def typed(self, word: str) -> tuple[Use, ...]:
+        """The bodies of a call's message, those first that its header says."""
+        return tuple(sorted(self.uses, key=lambda use: use.grammar != self.types.get(word)))
 
     def __deepcopy__(self, memo: object) -> Frame:
         return self
@@ -105,9 +111,10 @@ class Frame:
 class Header:
     """What a message header says."""
 
-    kind: str  # "call", "reasoning", "text", "turn" (another role speaks) or "" (no message at all)
+    kind: str  # "call", "reasoning", "text", "dropped", "turn" (another role speaks) or "" (no message at all)
     recipient: str = ""
     code: bool = False  # the body is code, not JSON
+    type: str = ""  # a word for what the body is
 
 
 class HeaderReader:
@@ -238,7 +245,8 @@ class HeaderReader:
             return Header("turn")
         called = next((name for name in reversed(names) if self.frame.calls(name)), "")
         if called:
-            return Header("call", called, "code" in words)
+            typed = next((word for word in words if word in frame.types), "")
+            return Header("call", called, "code" in words, typed)
         for name in reversed(names):
             if name in frame.recipients:
                 kind = frame.recipients[name]

@@ -6,6 +6,7 @@ A file is literals, forms and examples. Its keys are a closed list, and a key mu
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_LITERAL: Final = 64  # bytes of one marker
+_VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {
@@ -34,13 +36,13 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "section": "open close special",
         "tags": "of sigils call key wrapper special spelling entities",
         "tags.key": "name newline entities",
-        "pairs": "envelope order key_open key_close value_open value_close separator type_open type_close",
+        "pairs": "of envelope order key_open key_close value_open value_close separator type_open type_close",
         "reasoning": "open close special label ends resumes needs_model",
         "control": "tokens after_markup",
         "answer": "open close",
         "turn": "open",
         "result": "open close special after_call",
-        "frame": "start channel message ends constrain roles prefix route",
+        "frame": "of bodies type start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
         "line": "syntax start then others order",
         "fence": "languages envelope reads",
@@ -176,6 +178,8 @@ def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> No
     for one in value:
         if not 1 <= len(one.encode()) <= longest:
             raise GrammarError(file, key, f"{one[:60]!r} is not 1 to {longest} bytes long")
+        if 0 <= one.encode().find(b"{") < 4 and longest == _MAX_LITERAL and _VARYING.search(one):
+            raise GrammarError(file, key, f"{one[:60]!r} does not begin with four bytes that never vary")
 
 
 # -- the files that come with the library

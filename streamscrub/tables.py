@@ -82,7 +82,7 @@ class Tables:
 
     def role(self, word: bytes) -> Role:
         """The role of a marker as it stands on the wire."""
-        return self.roles.get(word) or self.roles[word.lower()]
+        return self.roles.get(word) or self.roles.get(word.lower()) or self.roles[self.marks.template(word)]
 
     def __deepcopy__(self, memo: object) -> Tables:
         return self

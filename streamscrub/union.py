@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
+# The bodies of a call's message, in the order in which they are tried: anything is a text.
+_FRAMED: Final = ("json_arguments", "tags", "text")
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
 
 
@@ -69,6 +71,17 @@ class _Family:
         return [key["name"] for key in self.key]
 
 
+@dataclass(slots=True)
+class _Framing:
+    """A framed format as the files add to it."""
+
+    grammar: Grammar
+    data: dict[str, Any] = field(default_factory=dict)
+    # Syntax, grammar and family of tags of what a call's message holds; what a header calls those of a grammar.
+    bodies: list[tuple[str, str, str]] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+
+
 class _Union:
     """Collects what the files say, gives every marker its role, and compiles what the roles lead to."""
 
@@ -79,6 +92,8 @@ class _Union:
         self.roles: dict[bytes, Role] = {}
         self.entries: dict[str, _Entry] = {}
         self.families: dict[str, _Family] = {}
+        self.pairs: dict[str, dict[str, list[str]]] = {}
+        self.frames: dict[str, _Framing] = {}
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
         self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
@@ -93,8 +108,8 @@ class _Union:
             self._tag_roles(name, family)
         for name, entry in self.entries.items():
             self._envelope_roles(name, entry)
-        for grammar in self.grammars:
-            self._frame_roles(grammar)
+        for name, framing in self.frames.items():
+            self._frame_roles(name, framing)
         bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
         # A quote token is a marker where it stands alone, but none inside a block or a result.
         self.quotes = tuple(sorted({quote for body in bodies for quote in body.get("quotes", ())}))
@@ -158,8 +173,12 @@ class _Union:
                 entry.separators += one.get("separators", ())
                 entry.bodies.append((one.get("order", 100 + place), one, grammar))
         for one in data.get("pairs", ()):
-            for name in one["envelope"]:
-                body = {"syntax": "pairs", "literals": one}
+            literals = self.pairs.setdefault(one.get("of", grammar.name), {})
+            for key, words in one.items():
+                if key.endswith(("_open", "_close", "separator")):
+                    literals.setdefault(key, []).extend(words)
+            for name in one.get("envelope", ()):
+                body = {"syntax": "pairs", "literals": literals}
                 self.entries.setdefault(name, _Entry()).bodies.append((one.get("order", 50), body, grammar))
         for one in data.get("tags", ()):
             family = self.families.setdefault(one.get("of", grammar.name), _Family(grammar))
@@ -172,6 +191,22 @@ class _Union:
             family.key += one.get("key", ())
             family.wrapper += one.get("wrapper", ())
             family.special = family.special or bool(one.get("special"))
+        if "frame" in data:
+            self._collect_frame(grammar, data["frame"])
+
+    def _collect_frame(self, grammar: Grammar, data: Mapping[str, Any]) -> None:
+        framing = self.frames.setdefault(data.get("of", grammar.name), _Framing(grammar))
+        if "of" not in data:
+            framing.grammar = grammar
+        for key, value in data.items():
+            if isinstance(value, list) and key != "bodies":
+                framing.data.setdefault(key, []).extend(value)
+            else:
+                framing.data[key] = value
+        family = next((one["of"] for one in grammar.data.get("tags", ()) if "of" in one), grammar.name)
+        framing.bodies += [(syntax, grammar.name, family) for syntax in data.get("bodies", ())]
+        if "type" in data:
+            framing.types[data["type"]] = grammar.name
 
     # -- roles
 
@@ -237,13 +272,12 @@ class _Union:
             if literal not in _FENCES:
                 self._add(Kind.CLOSE, literal, special, owner)
 
-    def _frame_roles(self, grammar: Grammar) -> None:
-        if "frame" in grammar.data:
-            frame = Frame.read(grammar.name, grammar.data["frame"])
-            for token in frame.openers:
-                self._add(Kind.FRAME, token.decode(), True, grammar)
-            for token in frame.others:
-                self._add(Kind.CONTROL, token.decode(), True, grammar)
+    def _frame_roles(self, name: str, framing: _Framing) -> None:
+        frame = Frame.read(name, framing.data)
+        for token in frame.openers:
+            self._add(Kind.FRAME, token.decode(), True, framing.grammar, name)
+        for token in frame.others:
+            self._add(Kind.CONTROL, token.decode(), True, framing.grammar)
 
     # -- what the roles lead to
 
@@ -257,22 +291,25 @@ class _Union:
             around = replace(plain, close=settings["tags"].call_close)
             uses[name] = Use(BODIES["tags"], name, {**common, **settings, "around": around})
         envelopes = {name: self._envelope(name, entry, plain, common, families) for name, entry in self.entries.items()}
-        for grammar in self.grammars:
-            if "frame" in grammar.data:
-                frame = Frame.read(grammar.name, grammar.data["frame"])
-                around = replace(plain, close=sentinels(frame.ends))
-                settings = {**common, "around": around}
-                reads = tuple(Use(BODIES[syntax], grammar.name, settings) for syntax in ("json_arguments", "text"))
-                tables.frames += (frame.bound(around, reads),)
-                if self._spoken(grammar):
-                    tables.stripped = frame.name
+        inner = self._of(Kind.OPEN, Kind.TAG)
+        for name, framing in self.frames.items():
+            frame = Frame.read(name, framing.data)
+            around = replace(plain, close=sentinels(frame.ends))
+            settings = {**common, "around": around}
+            reads = []
+            for syntax, grammar, family in sorted(framing.bodies, key=lambda body: _FRAMED.index(body[0])):
+                more = {**families[family], "demanding": True} if syntax == "tags" else {}
+                reads.append(Use(BODIES[syntax], grammar, {**settings, **more}))
+            tables.frames += (frame.bound(around, inner, tuple(reads), framing.types),)
+            if self._spoken(framing.grammar):
+                tables.stripped = frame.name
         frames = {frame.name: frame for frame in tables.frames}
         targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses}
         for key, role in self.roles.items():
             if role.kind in targets:
                 role = replace(role, target=targets[role.kind][role.target])
             elif role.kind is Kind.FRAME:
-                role = replace(role, target=frames[role.grammar])
+                role = replace(role, target=frames[role.target])
             tables.roles[key] = role
         self._forms(tables, envelopes)
 
@@ -313,6 +350,10 @@ class _Union:
             if literal.startswith("</") and not special
         ]
         wrapper_close = made([*family.closing(family.wrapper), *(() if family.special else envelopes)])
+        for framing in self.frames.values():
+            # The end of a message ends what it holds.
+            if any(syntax == "tags" and of == family.grammar.name for syntax, _, of in framing.bodies):
+                wrapper_close = joined(wrapper_close, sentinels(_encode(framing.data.get("ends", ()))))
         openers = self._of(Kind.OPEN, Kind.TAG)
         special = plain.special.exact
         own = {*call_open.exact, *(opens.encode() for opens, _ in family.sigils)}
@@ -357,8 +398,7 @@ class _Union:
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
             settings = {**one.get("settings", {}), **common, "around": around}
             if one["syntax"] == "pairs":
-                words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
-                words.pop("envelope")
+                words = {key: _encode(value) for key, value in one["literals"].items()}
                 settings["pairs"] = Pairs(words, close, plain.special)
             elif one["syntax"] in ("tags", "typed_values"):
                 settings |= families[settings.get("of", grammar.name)]
@@ -374,6 +414,7 @@ class _Union:
             named=tuple(uses["named"]),
             headed=tuple(uses["headed"]),
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
+            tags=self._of(Kind.TAG) if entry.headers else NOTHING,
             separators=sentinels(_encode(word for literal in separators for word in spelled(literal, True))),
             headers=tuple(_template(header, separators) for header in entry.headers),
             special="special" in entry.flags,

@@ -294,3 +294,49 @@ def test_a_writer_without_the_reader_refuses_closers(grammar: str) -> None:
     assert "plain" in writer("any_tool", {"text": "plain"}, form)
     with pytest.raises(ValueError, match="cannot carry"):
         writer("any_tool", {"text": f"a {closer} b"}, form)
+
+
+CODE = '<function name="write_file"><param name="path">a</param><param name="content">'
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        (f"{CODE}<![CDATA[x</param></function> y]]></param></function>", "x</param></function> y"),
+        (f"{CODE}\n<![CDATA[]] ]]>\n</param></function>", "]] "),
+        (f'{CODE}<![CDATA[</param><param name="path">]]></param></function>', '</param><param name="path">'),
+        (f"{CODE}see <![CDATA[</param></function>", "see <![CDATA["),
+    ],
+)
+def test_a_cdata_section_is_opaque(text: str, content: str) -> None:
+    assert calls(reading(text + " End.")) == [("write_file", {"path": "a", "content": content})]
+
+
+def test_an_open_cdata_section_ends_at_its_first_closer_unless_the_stream_was_cut() -> None:
+    text = f"{CODE}<![CDATA[x</param></function> y"
+    result = reading(text)
+    assert calls(result) == [("write_file", {"path": "a", "content": "<![CDATA[x"})]
+    assert result.text.strip() == "y"
+    assert [one.reason for one in reading(text, "length").rejected] == ["truncated"]
+
+
+@pytest.mark.parametrize("lost", ["<paramname", "<param name ", "<param\u0120name"])
+def test_the_blank_in_a_tag_may_be_lost(lost: str) -> None:
+    text = f'<function name="get_weather">{lost}="city">Graz</param></function>'
+    assert calls(reading(text)) == GRAZ
+
+
+def test_an_element_around_the_parameters_is_taken_off() -> None:
+    result = reading(invoke(f"<arguments>\n{CITY}\n</arguments>"))
+    assert calls(result) == GRAZ
+    assert [repair.kind for repair in result.calls[0].repairs] == ["unwrapped"]
+    assert [one.reason for one in reading(invoke(f"<arguments>{CITY}</arg")[:-9], "length").rejected] == ["truncated"]
+
+
+def test_a_tag_behind_a_header_carries_the_name() -> None:
+    bar = "｜"
+    head = f"<{bar}tool_calls_begin{bar}><{bar}tool_call_begin{bar}>function<{bar}tool_sep{bar}>"
+    tail = f"<{bar}tool_call_end{bar}><{bar}tool_calls_end{bar}>"
+    for opener, closer in (("<invoke", "</invoke>"), ("<steptml:invoke", "</steptml:invoke>")):
+        inside = CITY.replace("parameter", opener[1:].replace("invoke", "parameter"))
+        assert calls(reading(f'A.{head}{opener} name="get_weather">{inside}{closer}{tail}')) == GRAZ

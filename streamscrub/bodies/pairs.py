@@ -281,6 +281,16 @@ class PairsReader:
             if markers is pairs.key_open:
                 self._phase = _KEY
             return -1  # a stray closer of a pair is markup and changes nothing
+        if not self.values:
+            # Behind a separator the first key may lack its opener.
+            word = _WORD.match(buf, i, end)
+            k = word.end() if word is not None else i
+            size = pairs.key_close.at(buf, k, end)
+            if k > i and (k == end or size == CUT):
+                self.torn = final
+                return MORE
+            if k > i and size > 0 and self.name is not None:
+                return self._damaged_key(self.name, bytes(buf[i:k]).decode("utf-8", "replace"), k + size)
         return self._over()
 
     def _may_close(self, buf: bytearray, i: int, end: int) -> bool:
@@ -494,7 +504,7 @@ def _read(raw: bytes, ending: Ending, context: Context) -> PairsReader:
         reader._end_value(reader._closer, len(raw), implicit=True)
     elif not reader.settled or (reader.values and reader.values[-1].implicit):
         # The closer is put back so that a name or a value without one sees what ended it on the wire.
-        closer = around.close.literals[0]
+        closer = around.close.sample
         reader = PairsReader(start, around, context.offer, context.settings)
         reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
     return reader

@@ -21,10 +21,16 @@ from .base import Body, Context, Ending, Settings, Written
 
 _SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
+# A tokenizer that loses blanks glues the attribute to the name of its tag.
+_GLUED: Final = re.compile(rb"name[ \t]{0,8}+=")
+_GLUED_CUT: Final = re.compile(rb"(?:n|na|nam|name[ \t]{0,8}+)\Z")
 # An element that stands where a parameter should: <NAME>.
 _WORD: Final = re.compile(rb"[\w.:-]")
 _TAG: Final = re.compile(rb"</?+[A-Za-z_]")
 _TAG_CUT: Final = re.compile(rb"</?+\Z")
+_CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
+_CDATA_CLOSE: Final = b"]]>"
+_NOT_CDATA: Final = 1 << 62  # an index behind all others
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
 
@@ -118,8 +124,8 @@ class TagsReader:
 
     __slots__ = (
         "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
-        "_settings", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence",
-        "fault", "mention", "name", "repairs", "run", "tool", "torn", "values",
+        "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
+        "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -151,6 +157,8 @@ class TagsReader:
         self._strong = -1  # the first end of the call inside the value that looks real, and one that may be
         self._weak = -1
         self._wait = -1  # where the wait for the value's own closer began
+        self._sought = -1  # up to here the end of the value's CDATA section was looked for
+        self._shell = b""  # the closer of an element around all parameters
         if "name" in settings:
             self._named(settings["name"])
             self._phase = _ITEMS
@@ -169,6 +177,8 @@ class TagsReader:
         self._strong -= by
         self._weak -= by
         self._wait -= by
+        if self._in_cdata:
+            self._sought -= by
         if self._json is not None:
             self._json.shift(by)
 
@@ -259,11 +269,11 @@ class TagsReader:
                 self._phase = _JSON
                 return -1
             size = tags.keys.at(buf, i, end)
-            if size > 0 and (i + size == end or _WORD.match(buf, i + size, end) is not None):
+            if size > 0 and (i + size == end or _GLUED_CUT.match(buf, i + size, end) is not None):
+                self.torn = True
+                return MORE
+            if size > 0 and _WORD.match(buf, i + size, end) is not None and _GLUED.match(buf, i + size, end) is None:
                 # The name of the tag goes on, so it is another one.
-                if i + size == end:
-                    self.torn = True
-                    return MORE
                 return self._foreign(buf, i, end) if self.evidence else DEAD
             if size > 0:
                 self._key_at = i
@@ -297,6 +307,12 @@ class TagsReader:
                 return DEAD
             if other > 0:
                 return self._wrapped(buf, i, end)
+            if self._shell and self._shell.startswith(buf[i : i + len(self._shell)]):
+                if end - i < len(self._shell):
+                    return MORE
+                self.at = i + len(self._shell)
+                self._shell = b""
+                continue
             if self._json is not None or (self.values and self.values[-1].opener):
                 return self._over()
             return self._foreign(buf, i, end)
@@ -327,6 +343,17 @@ class TagsReader:
         child = CHILD.match(buf, i, end)
         if child is not None:
             key = child.group(1).decode("utf-8", "replace")
+            if key in json_call.ARGUMENT_KEYS and not self._shell:
+                run = BLANK.match(buf, child.end(), min(end, child.end() + MAX_BLANKS))
+                k = run.end() if run is not None else child.end()
+                size = self._tags.keys.at(buf, k, end)
+                if k == end or size == CUT:
+                    return MORE
+                if size > 0:
+                    self.repairs.append(Repair("unwrapped", "arguments", key, ""))
+                    self._shell = b"</%b>" % child.group(1)
+                    self.at = k
+                    return -1
             if key in json_call.ARGUMENT_KEYS or (self.tool is not None and self.tool.key(key) is not None):
                 self.repairs.append(Repair("missing_tag", f"arguments.{key}", key, "parameter"))
                 self._value = Value(key, {}, child.end())
@@ -424,10 +451,32 @@ class TagsReader:
     def _open_value(self, key: str, attributes: dict[str, str], start: int, opener: bytes) -> None:
         self._value = Value(key, attributes, start, opener)
         self._counted = 0
-        self._closer = self._behind = self._strong = self._weak = self._wait = -1
+        self._closer = self._behind = self._strong = self._weak = self._wait = self._sought = -1
         self.at = start
         self._phase = _VALUE
         self.run = plain_run((), self._tags.value_marks)
+
+    @property
+    def _in_cdata(self) -> bool:
+        """Was the value last seen inside its CDATA section?"""
+        return 0 <= self._sought < _NOT_CDATA
+
+    def _opaque(self, buf: bytearray, i: int) -> bool:
+        """Does ``i`` stand in a CDATA section that the value began with?"""
+        value = self._value
+        assert value is not None
+        if self._sought < value.start:
+            opener = _CDATA_OPEN.match(buf, value.start, i)
+            self._sought = opener.end() if opener is not None else _NOT_CDATA
+        if self._sought >= i:
+            return self._sought == i
+        if buf.find(_CDATA_CLOSE, self._sought, i) < 0:
+            self._sought = i - len(_CDATA_CLOSE) + 1
+            return True
+        # Its end was found: what was seen inside it ended nothing.
+        self._sought = _NOT_CDATA
+        self._strong = self._weak = self._wait = self._closer = self._behind = -1
+        return False
 
     def _end_value(self, text_end: int, resume: int, implicit: bool = False) -> int:
         value = self._value
@@ -462,7 +511,9 @@ class TagsReader:
                 i += 1
                 continue
             self.at = i
-            if tags.key_close.at(buf, i, end, True) == size:
+            if self._opaque(buf, i):
+                verdict, i = self._within(buf, i, size, end, final)
+            elif tags.key_close.at(buf, i, end, True) == size:
                 verdict, i = self._closing(buf, i, size, end, final)
             elif tags.keys.at(buf, i, end, True) == size:
                 verdict, i = self._opening(buf, i, size, end, final)
@@ -496,6 +547,21 @@ class TagsReader:
                 return None, j
         return self._end_value(i, j), j
 
+    def _within(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
+        """A tag inside a CDATA section. A closer is the real one only if the end of the section does not come."""
+        if self._tags.key_close.at(buf, i, end, True) == size:
+            tail = TAG_END.match(buf, i + size, end)
+            if tail is None and not final and TAG_END_CUT.match(buf, i + size, end) is not None:
+                return MORE, i
+            follows = self._follows(buf, tail.end(), end, final)[0] if tail is not None else False
+            if follows is None:
+                return MORE, i
+            if follows and tail is not None:
+                self._wait = i
+                if self._behind < 0:
+                    self._closer, self._behind = i, tail.end()
+        return None, i + size
+
     def _seen_closer(self, i: int, j: int) -> None:
         """A closer of the value's kind that did not end it: it may be that of an opener inside."""
         self._closer, self._behind = i, j
@@ -510,6 +576,8 @@ class TagsReader:
         size = self._tags.after.at(buf, k, end)
         if size == CUT:
             return (True if final else None), k
+        if size <= 0 and self._shell and self._shell.startswith(buf[k : k + len(self._shell)]):
+            return (True if final or end - k >= len(self._shell) else None), k
         return size > 0, k
 
     def _closes_all(self, buf: bytearray, k: int, end: int, final: bool) -> bool | None:
@@ -560,7 +628,9 @@ class TagsReader:
         unread = key not in self._read and key != value.key
         if at_line and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
-                return self._end_value(self._closer, i, implicit=True), i
+                newline = self._settings.get("styles", {}).get(value.opener, {}).get("newline")
+                stop = self._before_newline(buf, value.start, self._closer) if newline else self._closer
+                return self._end_value(stop, i, implicit=True), i
             return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True), i
         self._counted += 1
         return None, j
@@ -652,6 +722,8 @@ class TagsReader:
         """The value's own closer did not come: take the best end that was seen."""
         value = self._value
         assert value is not None
+        if self._in_cdata:
+            return self._end_value(self._closer, self._behind, implicit=True)
         if self._counted and self._closer >= 0:
             closer = self._closer
             size = self._tags.key_close.at(buf, closer, len(buf), True)
@@ -677,7 +749,7 @@ class TagsReader:
 
     def _cut(self, buf: bytearray) -> int:
         """The bytes end inside the value."""
-        if self._wait >= 0 or (self._counted and self._closer >= 0):
+        if (self._wait >= 0 and not self._in_cdata) or (self._counted and self._closer >= 0):
             return self._settle(buf)
         value = self._value
         assert value is not None
@@ -698,10 +770,10 @@ def _read(raw: bytes, ending: Ending, context: Context) -> tuple[TagsReader, int
     if reader.over >= 0:
         # Nothing cut the stream, so the last closer of the value was the real one.
         value.cut = False
-        reader._end_value(reader._closer, reader.over)
+        reader._end_value(reader._closer, reader.over, implicit=reader._in_cdata)
     elif "name" in settings and around.close.literals:
         # In an envelope with the name its closer ends the value; here it is not among the bytes.
-        closer = around.close.literals[0]
+        closer = around.close.sample
         reader = TagsReader(0, around, context.offer, settings)
         verdict = reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
     return reader, verdict
@@ -829,15 +901,16 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         head = max(tags.call_open.at(raw, 0, len(raw), True), 0)
         tool = settings.get("tool")
         offer = Offer((tool,) if tool is not None else None)
-        if not form["call_open"]:
+        if settings.get("named") or not form["call_open"]:
             # The name stands in an opener around this.
-            return decode(raw, "closed", Context(offer, {**settings, "name": name}))[0]
+            return decode(raw[head:], "closed", Context(offer, {**settings, "name": name}))[0]
         return decode(raw[head:], "whole", Context(offer, settings))[0]
 
     def stated(value: Any) -> str:
         return "" if "{string}" not in form["value"] else "text" if isinstance(value, str) else "json"
 
-    closers = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    ends = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    closers = tuple(end for end in ends if end)
     return carried(name, arguments, settings, compose, read if "tags" in settings else None, stated, closers)
 
 

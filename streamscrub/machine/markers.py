@@ -100,6 +100,8 @@ class Markers(LineStarts):
             if k < end:
                 return self._release(role, p, size)
         if self._frame is not None and role.literal in self._frame.ends:
+            self._before(p)
+            self._break_promise("malformed")
             self._markup("delimiter", p, p + size)
             self._leave_frame()
         else:
@@ -185,7 +187,7 @@ class Markers(LineStarts):
         return DONE
 
     def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
-        if self._reasoning == "off" or (not role.special and self._was_released(role.literal)):
+        if self._reasoning == "off" or (not role.special and self._was_released(bytes(self._buf[p : p + size]))):
             self._advance(p, p + size)
             return DEAD
         self._markup("orphan", p, p + size)
@@ -196,6 +198,7 @@ class Markers(LineStarts):
             self._markup("control", p, p + size)
             return DEAD
         self._before(p)
+        self._break_promise("malformed")
         self._drop_pending()
         self._at = self._i = p
         self._enter_drop("fabricated_turn")
@@ -233,6 +236,7 @@ class Markers(LineStarts):
     def _do_frame(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         self._before(p)
         frame: Frame = role.target
+        self._break_promise("malformed")
         self._leave_frame()
         header = HeaderReader(p + size, frame, role.literal)
         return self._begin(Candidate(p, header, "header", size, role, True))

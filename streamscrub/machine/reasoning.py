@@ -246,9 +246,7 @@ class ReasoningMode(TextMode):
             i, found = tables.special.find(buf, at, limit, final)
             if found > 0 and not buf[at:i].strip():
                 word = bytes(buf[i : i + found])
-                inner = tables.roles.get(word)
-                if inner is None:
-                    return DEAD
+                inner = tables.role(word)
                 if inner.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP):
                     return self._probe(inner, i, found, end, final)
                 return DEAD

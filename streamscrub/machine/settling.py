@@ -57,6 +57,9 @@ class Settling(Release):
                 self._enter_drop("fabricated_turn")
             return True
         self._markup("delimiter", start, reader.at)
+        if header.kind == "dropped":
+            self._frame_over = True
+            self._enter_result(reader.at, 0, reader.frame.around.close, "wrapper")
         if header.kind in ("text", "reasoning"):
             self._frame = reader.frame
             self._frame_kind = header.kind
@@ -73,13 +76,14 @@ class Settling(Release):
             return True
         frame = reader.frame
         name = frame.tool_name(header.recipient, self._offer)
-        envelope = Envelope(frame.name, frame.around, named=frame.uses, special=True)
+        envelope = Envelope(frame.name, frame.around, named=frame.typed(header.type), inner=frame.inner, special=True)
         block = BlockReader(envelope, self._offer, reader.at, attributes={"name": name})
         block.evidence = True
         candidate.reader = block
         candidate.what = "block"
         candidate.verdict = MORE
         candidate.name = name
+        candidate.frame = frame
         candidate.code = header.code
         self._candidate = candidate
         self._mode = CANDIDATE
@@ -241,6 +245,16 @@ class Settling(Release):
         """The opener only wraps what follows, which has an opener of its own."""
         start, stop = candidate.start, reader.at
         self._wrapper = reader.envelope
+        if candidate.frame is not None:
+            # The message holds a call with an opener of its own, and nothing for the reader.
+            self._drop_pending()
+            self._pending.append(("wrapper", start, stop))
+            self._at = self._i = stop
+            self._after_block()
+            self._frame, self._frame_kind = candidate.frame, "call"
+            self._section = True
+            self._promised = candidate.name
+            return True
         if candidate.special:
             self._markup("wrapper", start, stop)
             return True
