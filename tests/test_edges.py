@@ -63,6 +63,7 @@ ROWS: Final[list[Row]] = [
     ("ok <｜tool▁sep｜>now <|tool_call_argument_begin|>then", "stop", "ok now then", [], []),
     ("Hi.[INST] more [/INST]", "stop", "Hi.", [], []),
     ("<|im_start|>assistant\nMore.", "stop", "More.", [], []),
+    ("<|start|>assistant<i>" + 400 * "a", "stop", "<i>" + 400 * "a", [], []),
     ("```tool_code\nnoop()\n```\n```tool_outputs\npong\n```\nok", "stop", "ok", [NOOP], []),
     ("Looking<tool_call>\n<function=noop>\n</function>\n</tool_call>", "stop", "Looking", [NOOP], []),
     # Frames.
