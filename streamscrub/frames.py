@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -203,14 +203,22 @@ class HeaderReader:
 
     def ended(self, buf: bytearray, end: int) -> bool:
         """The stream ended in the header: is there a message in it? Then ``header`` and ``at`` are set."""
+        word = bytes(buf[self._from : end]).strip().decode("utf-8", "replace")
+        if word and any(name.startswith(word) and name != word for name in self._known):
+            # A channel or a role that was cut is no message.
+            return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""
+
+    @property
+    def _known(self) -> Iterable[str]:
+        """The words that may stand first behind the present token."""
+        return self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
 
     def _words(self, text: bytes) -> int:
         """How many bytes of the last piece of the header are its role or channel."""
         lead = len(text) - len(text.lstrip())
-        names = self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
-        return max((lead + len(name) for name in names if text.startswith(name.encode(), lead)), default=0)
+        return max((lead + len(name) for name in self._known if text.startswith(name.encode(), lead)), default=0)
 
     def recipient(self, buf: bytearray, end: int) -> str:
         """The recipient as far as the header was read, "" if there is none."""
