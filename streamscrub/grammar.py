@@ -37,7 +37,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "tags": "of sigils call key wrapper special spelling entities",
         "tags.key": "name newline entities",
         "pairs": "of envelope order key_open key_close value_open value_close separator type_open type_close",
-        "reasoning": "open close special label ends resumes needs_model",
+        "reasoning": "open close special label ends resumes needs_model opened_for",
         "control": "tokens after_markup",
         "answer": "open close",
         "turn": "open",
@@ -106,8 +106,11 @@ class Grammar:
 
     def speaks(self, model: str) -> bool:
         """Does one of the patterns match this model id, in any case, with or without its provider and suffixes?"""
-        names = spellings(model)
-        return any(fnmatchcase(name, pattern.lower()) for pattern in self.models for name in names)
+        return _matches(self.models, model)
+
+    def opens(self, model: str) -> bool:
+        """Does the prompt of this model always open one of the grammar's reasoning sections?"""
+        return any(_matches(one.get("opened_for", ()), model) for one in self.data.get("reasoning", ()))
 
     @property
     def examples(self) -> list[dict[str, Any]]:
@@ -116,6 +119,11 @@ class Grammar:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_grammar, (self.name, dict(self.data), self.file))
+
+
+def _matches(patterns: Iterable[str], model: str) -> bool:
+    names = spellings(model)
+    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 
 
 def _grammar(name: str, data: dict[str, Any], file: str) -> Grammar:
@@ -152,6 +160,8 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 raise GrammarError(file, below, f"must be a list of tables: [[{below}]]")
             for one in value:
                 _keys(one, below, file, below)
+        elif key == "opened_for":
+            _strings(value, below, file, longest=200)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
     if section == "body" and item.get("syntax") not in BODIES:

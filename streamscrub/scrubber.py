@@ -45,12 +45,13 @@ def _always(chunk: str) -> bool:
 
 
 class StreamScrubber(Machine):
-    """Reader one response as it arrives. See the README for the events and the guarantees.
+    """Read one response as it arrives. See the README for the events and the guarantees.
 
     ``tools`` are the tools offered in this request, in any ecosystem's shape (``Tool``, OpenAI, Anthropic, MCP); None:
     unknown, so names are taken as written; ``[]``: none. ``grammars`` restricts the wire formats to names, paths of
-    TOML files or ``Grammar`` objects. ``model`` orders ambiguous readings. ``reasoning`` is "auto", "open" (the prompt
-    opened a section) or "off"; ``prefill`` the tail of the prompt that belongs to the assistant's turn. With
+    TOML files or ``Grammar`` objects. ``model`` orders ambiguous readings, and starts inside the reasoning where the
+    prompt of this model always opens it. ``reasoning`` is "auto", "open" (the prompt opened a section) or "off";
+    ``prefill`` the tail of the prompt that belongs to the assistant's turn. With
     ``recover=False`` calls are scrubbed and rejected as withheld; ``progress=True`` adds ``CallStarted`` and
     ``ArgumentsDelta`` while a call is read. ``on_fabricated`` is "drop", "cut" or "keep".
     ``strict`` rejects every call that would need a repair. ``max_call_bytes`` (bytes of a block), ``max_depth`` (levels
@@ -108,7 +109,8 @@ class StreamScrubber(Machine):
         self._match_limit = 0
         self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
         self._room = 0  # how much of it may be kept before the limits are looked at
-        if reasoning == "open":
+        # What a prompt says of itself is known better than what the prompts of a model are like.
+        if reasoning == "open" or (reasoning == "auto" and self._tables.opened and not prefill):
             self._enter_reasoning()
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")

@@ -78,6 +78,8 @@ class Tables:
     ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
+    opened: bool = False  # the prompt of the named model always opens a reasoning section
+    label: bytes = b""  # what may stand first in a section that the prompt has opened
     stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
 
     def role(self, word: bytes) -> Role:

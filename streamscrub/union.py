@@ -124,6 +124,9 @@ class _Union:
             ends=frozenset(self.ends),
         )
         self._targets(tables)
+        tables.opened = any(self.model is not None and grammar.opens(self.model) for grammar in self.grammars)
+        sections = [one for grammar in self.grammars for one in grammar.data.get("reasoning", ())]
+        tables.label = next((str(one["label"]).encode() for one in sections if "label" in one), b"")
         return tables
 
     def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: Any) -> None:
@@ -477,12 +480,18 @@ def tables_for(names: Iterable[str | Path | Grammar] | None, model: str | None) 
     Raises ``ValueError`` or ``GrammarError`` for names and files that are wrong.
     """
     grammars = find(names)
-    asked = model is not None and any(_asks(grammar) and grammar.speaks(model) for grammar in grammars)
+    asked = model is not None and _asked(grammars, model)
     return _tables(grammars, model if asked else None, names is not None)
 
 
+@lru_cache(maxsize=256)
+def _asked(grammars: tuple[Grammar, ...], model: str) -> bool:
+    """Does any of these grammars, or what they need, read something else for this model?"""
+    return any((_asks(grammar) and grammar.speaks(model)) or grammar.opens(model) for grammar in with_needed(grammars))
+
+
 def _asks(grammar: Grammar) -> bool:
-    """Does this grammar read anything differently when a model is named?"""
+    """Does this grammar read anything differently when one of its models is named?"""
     data = grammar.data
     return bool(
         "frame" in data

@@ -348,6 +348,17 @@ def test_grammars_shows_one_file(run: Run) -> None:
     assert run("grammars", str(ROOT / "grammars" / "glm.toml")).out.startswith('name   = "glm"')
 
 
+def test_grammars_writes_the_page_of_all_formats(run: Run) -> None:
+    page = run("grammars", "--markdown").out
+    section = run("grammars", "hermes", "--markdown").out
+    assert page.startswith("# Wire formats\n")
+    assert section.startswith("## `hermes`\n")
+    assert section in page
+    glm = run("grammars", str(ROOT / "grammars" / "glm.toml"), "--markdown").out
+    assert glm.startswith("## `glm`\n")
+    assert glm in page
+
+
 def test_grammars_explains_the_choice_for_a_model(run: Run) -> None:
     assert "1. qwen3_coder" in run("grammars", "--model", "qwen/qwen3-coder:free").out
     assert "no grammar file names this model" in run("grammars", "--model", "").out
@@ -574,6 +585,8 @@ def drawn(out: str) -> list[str]:
         (["explain", "--chunk", "x"], "'x' is no number above 0"),
         (["grammars", "hermez"], "unknown grammar 'hermez'"),
         (["grammars", "hermes", "--model", "x"], "two questions"),
+        (["grammars", "--markdown", "--model", "x"], "two questions"),
+        (["grammars", "none.toml"], "no such file: none.toml"),
         (["check", "none.toml"], "no such file: none.toml"),
         (["check", "hermez"], "unknown grammar 'hermez'"),
     ],

@@ -15,9 +15,11 @@ import pytest
 
 import streamscrub
 from streamscrub import Grammar, scrub
+from streamscrub.bodies import BODIES
 from streamscrub.cli import main
 from streamscrub.events import DROP_KINDS, REJECT_REASONS
 from streamscrub.grammar import _KEYS, shipped
+from streamscrub.pages import _SYNTAXES, format_section, formats_page
 from streamscrub.resolve import _STRATEGIES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -187,6 +189,31 @@ def test_the_families_of_the_readme_are_those_of_the_files() -> None:
         for grammar in shipped().values()
     ]
     assert re.findall(r"^\| \[`\w+`\]\(grammars/.*$", readme, re.MULTILINE) == expected
+
+
+def test_the_page_of_formats_is_that_of_the_files() -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    assert page == formats_page(), "a grammar file has changed: run make formats"
+
+
+def test_every_body_syntax_has_words_on_the_page_of_formats() -> None:
+    assert set(_SYNTAXES) == set(BODIES)
+
+
+def test_the_section_of_a_format_holds_whatever_its_markers_are() -> None:
+    grammar = Grammar("odd", {
+        "name": "odd",
+        "envelope": [{"name": "odd", "open": ["```odd\n", "`", " x"], "close": ["``"]}],
+        "example": [{"title": "a fence", "text": "````odd\n{}\n````", "rejected": ["malformed"], "visible": "`"}],
+    })  # fmt: skip
+    section = format_section(grammar)
+    assert "- **A call opens with:** ` ```odd\\n `, `` ` ``, `  x `" in section
+    assert "- **A call closes with:** ` `` `" in section
+    assert "A fence:\n\n`````text\n````odd\n{}\n````\n`````\n" in section
+    assert section.endswith(
+        "\nTested:\n\n- a fence: ` ````odd\\n{}\\n```` ` gives a call rejected as malformed and the text `` ` ``\n"
+    )
+    assert format_section(Grammar("bare", {"name": "bare"})) == "## `bare`\n\n\n\n"
 
 
 def test_every_key_of_a_grammar_file_is_described() -> None:

@@ -64,6 +64,11 @@ ROWS: Final[list[Row]] = [
     ("ok <｜tool▁sep｜>now <|tool_call_argument_begin|>then", "stop", "ok now then", [], []),
     ("Hi.[INST] more [/INST]", "stop", "Hi.", [], []),
     ("<|im_start|>assistant\nMore.", "stop", "More.", [], []),
+    ("<|channel|>ana", "length", "", [], []),
+    ("Hi. <|channel|>fin", "stop", "Hi. ", [], []),
+    ("Hi. <|start|>assi", "length", "Hi. ", [], []),
+    ("<|channel|>Noon.", "stop", "Noon.", [], []),
+    ("<|start|>assistant<i>" + 400 * "a", "stop", "<i>" + 400 * "a", [], []),
     ("```tool_code\nnoop()\n```\n```tool_outputs\npong\n```\nok", "stop", "ok", [NOOP], []),
     ("Looking<tool_call>\n<function=noop>\n</function>\n</tool_call>", "stop", "Looking", [NOOP], []),
     # Frames.

@@ -53,6 +53,7 @@ ORDER: Final = (
     "scrubber",
     "stream",
     "models",
+    "pages",
     "cli",
 )
 # Section "The surface" of DESIGN.md, and the events. Nothing else is promised.

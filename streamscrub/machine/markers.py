@@ -23,6 +23,11 @@ SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=
 SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
 
 
+def label_of(role: Role) -> bytes:
+    """What belongs to a reasoning opener where it stands directly behind it."""
+    return str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
+
+
 class Markers(LineStarts):
     """One handler a kind; each returns MORE (hold), DONE (another mode) or DEAD (scanning goes on)."""
 
@@ -180,7 +185,8 @@ class Markers(LineStarts):
             return self._release(role, p, size)
         line = self._line
         starts = line is not None and not line.strip()
-        if not role.special and not (starts or self._after_markup):
+        # A prompt may begin the turn with words that no file lists.
+        if not role.special and not (starts or self._after_markup or self._prefilling):
             return self._release(role, p, size)
         self._markup("delimiter", p, p + size)
         self._enter_reasoning(role.target)

@@ -9,7 +9,7 @@ from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
-from .markers import SIGIL_CUT, SIGIL_TAG
+from .markers import SIGIL_CUT, SIGIL_TAG, label_of
 from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
 
@@ -129,9 +129,12 @@ class ReasoningMode(TextMode):
                 return DONE
             return MORE if verdict == MORE else DEAD
         if kind == Kind.THINK:
-            # A doubled opener counts once.
+            # A doubled opener counts once, and so does its label.
             self._swallow("delimiter", p, p + size)
-            return DEAD
+            if self._draft_from >= 0:
+                return DEAD
+            self._label = label_of(role)
+            return DONE
         if kind == Kind.CONTROL and role.special:
             self._swallow("control", p, p + size)
             return DEAD

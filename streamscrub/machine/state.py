@@ -297,7 +297,7 @@ class State:
     def _enter_reasoning(self, section: Mapping[str, Any] | None = None) -> None:
         """A section opened: by a marker of this table of a grammar file, or (None) by the prompt."""
         self._mode = REASON
-        self._label = b""
+        self._label = self._tables.label
         self._ends = self._tables.ends
         self._resumes = False
         if section is not None:
