@@ -340,3 +340,38 @@ def test_a_tag_behind_a_header_carries_the_name() -> None:
     for opener, closer in (("<invoke", "</invoke>"), ("<steptml:invoke", "</steptml:invoke>")):
         inside = CITY.replace("parameter", opener[1:].replace("invoke", "parameter"))
         assert calls(reading(f'A.{head}{opener} name="get_weather">{inside}{closer}{tail}')) == GRAZ
+
+
+# Each holds {} where the rest of the call stands.
+STRAY = [
+    '<invoke name="get_weather">\n<parameter name="city">Graz</parameter>\nWill do.\n{}</invoke>',
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nGraz\n</parameter>\nok, so\n{}</function>\n</tool_call>",
+    "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Graz</arg_value>\nprose\n{}</tool_call>",
+    f'<{DSML}invoke name="get_weather"><{DSML}parameter name="city">Graz</{DSML}parameter>\nprose\n{{}}</{DSML}invoke>',
+]
+NEXT = [
+    '<invoke name="noop">\n</invoke>',
+    "<tool_call>noop</tool_call>",
+    '<tool_call>{"name": "noop", "arguments": {}}</tool_call>',
+    f'<{DSML}invoke name="noop"></{DSML}invoke>',
+]
+
+
+@pytest.mark.parametrize("wire", STRAY)
+def test_words_behind_the_last_parameter_are_no_part_of_it(wire: str) -> None:
+    result = reading(wire.replace("{}", ""))
+    assert calls(result) == GRAZ
+    assert result.calls[0].repairs
+    assert result.text == ""
+
+
+@pytest.mark.parametrize("follows", NEXT)
+@pytest.mark.parametrize("wire", STRAY)
+def test_words_and_no_closer_do_not_cost_the_next_call(wire: str, follows: str) -> None:
+    assert calls(reading(wire.partition("{}")[0] + follows)) == [*GRAZ, ("noop", {})]
+
+
+@pytest.mark.parametrize("wire", STRAY)
+def test_a_letter_behind_the_last_parameter_is_no_piece_of_a_tag(wire: str) -> None:
+    cut = wire[: wire.index(">\n", wire.index("Graz")) + 1] if "<function" not in wire else wire[: wire.index("\nok")]
+    assert [one.reason for one in reading(cut + "f", "length").rejected] == ["truncated"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ..attributes import CHILD, CHILD_CUT, TAG_END, TAG_END_CUT, read_attributes
 from ..events import Repair
 from ..jsontext import JsonReader
-from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, joined, sentinels
@@ -492,6 +492,15 @@ class TagsReader:
         self._phase = _ITEMS
         return -1
 
+    def _end_early(self, buf: bytearray, resume: int) -> int:
+        """The last closer of the value was the real one; what follows it, up to ``resume``, is nothing of the call."""
+        value = self._value
+        assert value is not None
+        stray = bytes(buf[self._behind : resume]).decode("utf-8", "replace").strip()
+        if stray:
+            self.repairs.append(Repair("stray_text", f"arguments.{value.key}", stray[:MAX_REPAIR_TEXT], ""))
+        return self._end_value(self._closer, resume)
+
     def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
         tags, i = self._tags, self.at
         plain = plain_run((), tags.value_marks)
@@ -575,7 +584,8 @@ class TagsReader:
             return (True if final else None), k
         size = self._tags.after.at(buf, k, end)
         if size == CUT:
-            return (True if final else None), k
+            # At the end of the stream a piece of a tag counts, but not the first letters of a word.
+            return (not buf[k : k + 1].isalnum() if final else None), k
         if size <= 0 and self._shell and self._shell.startswith(buf[k : k + len(self._shell)]):
             return (True if final or end - k >= len(self._shell) else None), k
         return size > 0, k
@@ -628,9 +638,7 @@ class TagsReader:
         unread = key not in self._read and key != value.key
         if at_line and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
-                newline = self._settings.get("styles", {}).get(value.opener, {}).get("newline")
-                stop = self._before_newline(buf, value.start, self._closer) if newline else self._closer
-                return self._end_value(stop, i, implicit=True), i
+                return self._end_early(buf, i), i
             return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True), i
         self._counted += 1
         return None, j
@@ -724,11 +732,11 @@ class TagsReader:
         assert value is not None
         if self._in_cdata:
             return self._end_value(self._closer, self._behind, implicit=True)
-        if self._counted and self._closer >= 0:
-            closer = self._closer
-            size = self._tags.key_close.at(buf, closer, len(buf), True)
-            tail = TAG_END.match(buf, closer + size)
-            return self._end_value(closer, tail.end() if tail is not None else closer + size)
+        if self._closer >= 0:
+            ends = [mark for mark in (self._strong, self._weak) if mark >= self._behind]
+            stop = min(ends, default=self._behind)
+            opener, size = self._tags.openers.find(buf, self._behind, stop, True)
+            return self._end_early(buf, opener if size > 0 else stop)
         i = self._strong if self._strong >= 0 else self._weak
         if self._strong < 0 and self._is_special(buf, i, self._tags.special.at(buf, i, len(buf), True)):
             value.cut = True
