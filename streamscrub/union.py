@@ -361,22 +361,23 @@ class _Union:
         special = plain.special.exact
         own = {*call_open.exact, *(opens.encode() for opens, _ in family.sigils)}
         foreign = sentinels(tuple(word for word in special if word not in own))
+        others = [other for other in self.families.values() if other is not family]
+        strange_open = _other(key_open, (word for other in others for word in other.opening(other.keys)))
+        strange_close = _other(key_close, (word for other in others for word in other.closing(other.keys)))
+        after = joined(plain.special, key_open, strange_open, call_close, wrapper_close, openers)
+
+        def compiled(opens: Sentinels, closes: Sentinels) -> Tags:
+            marks = joined(closes, opens, call_close, wrapper_close, foreign)
+            return Tags(call_open, call_close, opens, closes, wrapper_close, marks, after, foreign, openers)
+
+        tags = compiled(key_open, key_close)
+        tags.strange = compiled(strange_open, strange_close)
         styles = {
             opener.encode().lower(): {name: value for name, value in key.items() if name != "name"}
-            for key in family.key
-            for opener in family.opening([key["name"]])
+            for one in (*others, family)
+            for key in one.key
+            for opener in one.opening([key["name"]])
         }
-        tags = Tags(
-            call_open,
-            call_close,
-            key_open,
-            key_close,
-            wrapper_close,
-            joined(key_close, key_open, call_close, wrapper_close, foreign),
-            joined(plain.special, key_open, call_close, wrapper_close, openers),
-            foreign,
-            openers,
-        )
         entities = any(
             one.get("entities") and self._spoken(grammar)
             for grammar in self.grammars
@@ -432,6 +433,16 @@ class _Union:
 
 def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(literal.encode() for literal in literals)
+
+
+def _other(own: Sentinels, words: Iterable[str]) -> Sentinels:
+    """The words that are not among these markers, special ones as they are written."""
+    exact: set[bytes] = set()
+    loose: set[bytes] = set()
+    for word in words:
+        (exact if is_special(word) else loose).add(word.encode())
+    folded = {word.lower() for word in loose}
+    return sentinels(tuple(sorted(exact - {*own.exact})), tuple(sorted(folded - {*own.loose})))
 
 
 def _sentinels(roles: Iterable[Role]) -> Sentinels:

@@ -75,6 +75,8 @@ class CallWatch:
         if self._arguments_depth or key not in _NAMES:
             return True
         name = _unquote(value)
+        if not name.strip():
+            return True  # another key may hold it
         if self.name is None:
             self.name = name
         if not self.bare or not self._offer.known:

@@ -77,8 +77,8 @@ class PairsReader:
 
     __slots__ = (
         "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_read",
-        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "repairs", "run",
-        "tool", "torn", "values",
+        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "repairs",
+        "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:

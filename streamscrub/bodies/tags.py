@@ -13,7 +13,7 @@ from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
-from ..sentinels import CUT, Sentinels, joined, sentinels
+from ..sentinels import CUT, NONE, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -32,6 +32,8 @@ _CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
 _CDATA_CLOSE: Final = b"]]>"
 _NOT_CDATA: Final = 1 << 62  # an index behind all others
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
+_FENCE: Final = re.compile(rb"(?:`{3,}+|~{3,}+)[\w+-]*+[ \t]*+")
+_FENCE_CUT: Final = re.compile(rb"(?:`++|~++)[\w+-]*+[ \t]*+\Z")
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
 
 
@@ -39,8 +41,10 @@ class Tags:
     """The literals of one tag syntax, compiled from a grammar file. All are without the end of the tag.
 
     ``after`` are the markers that may follow a value's closer: a sibling, the closer of the call or of what holds it,
-    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond.
-    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider.
+    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond;
+    ``reach`` are those and the openers of parameters.
+    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider. ``strange`` are the
+    tags of a parameter that belongs to another syntax.
     """
 
     __slots__ = (
@@ -52,7 +56,9 @@ class Tags:
         "key_open",
         "keys",
         "openers",
+        "reach",
         "special",
+        "strange",
         "value_marks",
         "wrapper_close",
     )
@@ -80,7 +86,9 @@ class Tags:
         self.value_marks: Final = joined(value_marks, *inside)
         self.after: Final = joined(after, self.keys, self.call_close)
         self.ends: Final = joined(self.call_close, wrapper_close, openers)
+        self.reach: Final = joined(self.keys, self.ends)
         self.special: Final = special
+        self.strange: Tags | None = None  # this call with the parameters of the other syntaxes
 
     def __deepcopy__(self, memo: object) -> Tags:
         return self
@@ -123,9 +131,10 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
-        "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
-        "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool", "torn", "values",
+        "_around", "_behind", "_closer", "_counted", "_fenced", "_first", "_json", "_json_at", "_key_at", "_offer",
+        "_own", "_phase", "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak",
+        "at", "attributes", "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool",
+        "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -144,11 +153,14 @@ class TagsReader:
         self.mention = False  # only words follow the tag, and its tool needs more
         self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
+        self._own = self._tags  # those of the present parameter
         self._settings = settings
         self._around = around
         self._offer = offer
         self._phase = _HEAD
         self._json: JsonReader | None = None
+        self._json_at = -1
+        self._fenced = False  # a fence stands around the body
         self._key_at = start
         self._value: Value | None = None
         self._counted = 0  # inner openers of the same tag still without their closer
@@ -167,6 +179,7 @@ class TagsReader:
         self.at -= by
         self._first -= by
         self._key_at -= by
+        self._json_at -= by
         for value in self.values:
             value.start -= by
             value.end -= by
@@ -262,26 +275,43 @@ class TagsReader:
                 return self._over() if self.evidence else DEAD
             if i == end:
                 return MORE
-            if not self.values and self._json is None and buf[i] in b"{[":
-                self._json = (
-                    JsonReader(i, around) if self.name else json_call.CallReader(i, around, self._offer, self._settings)
-                )
+            if self._bare and buf[i] in b'{["':
+                body = json_arguments.ArgumentsReader if self.name else json_call.CallReader
+                self._json = body(i, around, self._offer, self._settings)
+                self._json_at = i
                 self._phase = _JSON
                 return -1
+            if buf[i] in b"`~" and not self.values:
+                # A fence around the body, opened or closed.
+                fence = _FENCE.match(buf, i, end)
+                if fence is None or (fence.end() == end and not final):
+                    if _FENCE_CUT.match(buf, i, end) is not None and not final:
+                        return MORE
+                elif self._bare or self._fenced:
+                    if self._bare:
+                        self._fenced = True
+                        self.repairs.append(Repair("fence"))
+                    self.at = fence.end()
+                    continue
+            self._own = tags
             size = tags.keys.at(buf, i, end)
+            if size == NONE and tags.strange is not None and (size := tags.strange.keys.at(buf, i, end)) > 0:
+                self._own = tags.strange  # a parameter as another syntax writes it
             if size > 0 and (i + size == end or _GLUED_CUT.match(buf, i + size, end) is not None):
                 self.torn = True
                 return MORE
             if size > 0 and _WORD.match(buf, i + size, end) is not None and _GLUED.match(buf, i + size, end) is None:
                 # The name of the tag goes on, so it is another one.
-                return self._foreign(buf, i, end) if self.evidence else DEAD
+                return self._foreign(buf, i, end, final) if self.evidence else DEAD
             if size > 0:
                 self._key_at = i
                 self.at = i + size
                 self._phase = _KEY
                 return -1
             closing = tags.call_close.at(buf, i, end)
-            stray = tags.key_close.at(buf, i, end)
+            stray = tags.key_close.at(buf, i, end) or (
+                tags.strange.key_close.at(buf, i, end) if tags.strange is not None else 0
+            )
             other = around.outer.at(buf, i, end, final) or around.close.at(buf, i, end, final)
             if CUT in (size, closing, stray, other):
                 # A piece of a tag of this call belongs to it, also at the end of the bytes.
@@ -294,8 +324,7 @@ class TagsReader:
                         return MORE
                     return self._over() if self.evidence else DEAD
                 if closing > 0:
-                    bare = self.name is None and not self.values and self._json is None
-                    if bare and not self._settings.get("special"):
+                    if self.name is None and self._bare and not self._settings.get("special"):
                         return DEAD
                     self.evidence = True
                     self.closed = True
@@ -315,7 +344,7 @@ class TagsReader:
                 continue
             if self._json is not None or (self.values and self.values[-1].opener):
                 return self._over()
-            return self._foreign(buf, i, end)
+            return self._foreign(buf, i, end, final)
 
     def _over(self) -> int:
         """The call ends without its closer, before the blanks that stand here."""
@@ -336,7 +365,7 @@ class TagsReader:
                 self.at = tail.end()
         return self._over()
 
-    def _foreign(self, buf: bytearray, i: int, end: int) -> int:
+    def _foreign(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """An unknown byte where a parameter or the closer is due. An element may stand for a parameter."""
         if CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
             return MORE
@@ -362,11 +391,32 @@ class TagsReader:
                 self._phase = _ELEMENT
                 return -1
         if _TAG.match(buf, i, end) is None:
+            found = self._behind_words(buf, i, end, final) if self._bare else DEAD
+            if found != DEAD:
+                return found
             self.mention = not self.values and (self.tool is None or bool(self.tool.required))
             return DONE if self.mention else self._over()
         self._wait = i
         self._phase = _JUNK
         return -1
+
+    def _behind_words(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """Words stand right behind the name. A parameter soon after them shows that they are stray, the call's closer
+        that they are in the place of parameters. DEAD: neither comes."""
+        window = i + MAX_HEADER
+        p, size = self._tags.reach.find(buf, i, min(end, window), final or end >= window)
+        if size <= 0:
+            return DEAD if final or end >= window else MORE
+        if self._tags.keys.at(buf, p, end, True) > 0:
+            stray = bytes(buf[i:p]).decode("utf-8", "replace").strip()
+            self.repairs.append(Repair("stray_text", "arguments", stray[:MAX_REPAIR_TEXT], ""))
+            self.at = p
+            return -1
+        if self._tags.call_close.at(buf, p, end, True) > 0:
+            self._wait = i
+            self._phase = _JUNK
+            return -1
+        return DEAD
 
     def _in_element(self, buf: bytearray, end: int, final: bool) -> int:
         """In an element that stands for a parameter: up to its closer, or to the end of the call if it has none."""
@@ -421,17 +471,20 @@ class TagsReader:
             return MORE
         self.run = None
         if verdict == DEAD:
-            return DEAD if not self.evidence else self._given_up()
-        if reader.broken:
-            self._phase = _ITEMS
+            if not self.evidence:
+                return DEAD
+            # It is no object of arguments.
+            self.at = self._wait = self._json_at
+            self._json = None
+            self._phase = _JUNK
             return -1
         self._phase = _ITEMS
         return -1
 
-    def _given_up(self) -> int:
-        """The call ends here, inside something that was not whole."""
-        self.broken = True
-        return DONE
+    @property
+    def _bare(self) -> bool:
+        """Was nothing of a body read yet?"""
+        return not self.values and self._json is None
 
     def _key(self, buf: bytearray, end: int) -> int:
         verdict, i, found = _attributes(buf, self.at, end)
@@ -454,7 +507,7 @@ class TagsReader:
         self._closer = self._behind = self._strong = self._weak = self._wait = self._sought = -1
         self.at = start
         self._phase = _VALUE
-        self.run = plain_run((), self._tags.value_marks)
+        self.run = plain_run((), self._own.value_marks)
 
     @property
     def _in_cdata(self) -> bool:
@@ -502,7 +555,7 @@ class TagsReader:
         return self._end_value(self._closer, resume)
 
     def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
-        tags, i = self._tags, self.at
+        tags, i = self._own, self.at
         plain = plain_run((), tags.value_marks)
         while True:
             run = plain.match(buf, i, end)
@@ -545,6 +598,9 @@ class TagsReader:
         if follows is None:
             return MORE, i
         if not follows:
+            doubled = self._doubled(buf, i, k, end, final) if not self._counted else DEAD
+            if doubled != DEAD:
+                return doubled, (i if doubled == MORE else self.at)
             self._seen_closer(i, j)
             return None, j
         if self._counted:
@@ -556,9 +612,25 @@ class TagsReader:
                 return None, j
         return self._end_value(i, j), j
 
+    def _doubled(self, buf: bytearray, i: int, k: int, end: int, final: bool) -> int:
+        """Does the same closer stand at ``k`` again, and then what ends a value? Both are one."""
+        size = self._own.key_close.at(buf, k, end, final)
+        if size <= 0:
+            return MORE if size == CUT else DEAD
+        tail = TAG_END.match(buf, k + size, end)
+        if tail is None:
+            return MORE if not final and TAG_END_CUT.match(buf, k + size, end) is not None else DEAD
+        follows, _ = self._follows(buf, tail.end(), end, final)
+        if follows is None:
+            return MORE
+        if not follows:
+            return DEAD
+        self._closer, self._behind = i, k
+        return self._end_early(buf, tail.end())
+
     def _within(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """A tag inside a CDATA section. A closer is the real one only if the end of the section does not come."""
-        if self._tags.key_close.at(buf, i, end, True) == size:
+        if self._own.key_close.at(buf, i, end, True) == size:
             tail = TAG_END.match(buf, i + size, end)
             if tail is None and not final and TAG_END_CUT.match(buf, i + size, end) is not None:
                 return MORE, i
@@ -582,7 +654,7 @@ class TagsReader:
         k = run.end() if run is not None else j
         if k == end:
             return (True if final else None), k
-        size = self._tags.after.at(buf, k, end)
+        size = self._own.after.at(buf, k, end)
         if size == CUT:
             # At the end of the stream a piece of a tag counts, but not the first letters of a word.
             return (not buf[k : k + 1].isalnum() if final else None), k
