@@ -148,7 +148,7 @@ class CallReader(JsonReader):
     def arguments(self) -> tuple[int, int]:
         """Where the first arguments stand: (start, end so far), or (-1, -1)."""
         start, stop = self.watch.from_, self.watch.to
-        return (start, stop if stop >= 0 else self.at) if start >= 0 else (-1, -1)
+        return (start, stop if stop >= 0 else self.keep) if start >= 0 else (-1, -1)
 
 
 def scan(raw: bytes, offer: Offer) -> CallWatch:

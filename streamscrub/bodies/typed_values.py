@@ -85,7 +85,7 @@ class ValuesReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the values stand: (start, end so far), or (-1, -1)."""
-        return (self._start, self.at) if self.evidence and self._start >= 0 else (-1, -1)
+        return (self._start, self.keep) if self.evidence and self._start >= 0 else (-1, -1)
 
     @property
     def settled(self) -> bool:
