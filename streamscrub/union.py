@@ -272,6 +272,7 @@ class _Union:
             elif role.kind is Kind.FRAME:
                 role = replace(role, target=frames[role.grammar])
             tables.roles[key] = role
+        tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
     def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:

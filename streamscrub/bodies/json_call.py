@@ -185,12 +185,13 @@ def decode_with(form: Form, body: bytes, offset: int, ending: Ending, context: C
 def _cut(form: Form, body: bytes, offset: int, context: Context) -> list[Written]:
     """What a value without its end holds: whole calls, then perhaps the beginning of another."""
     calls: list[Written] = []
+    headed = context.settings.get("name")
     for start, end, whole in _split(body):
         piece = body[start:end]
         if whole:
             calls += _calls(form, piece, start + offset, context)
-        elif piece.strip():
-            name = form.name(piece, context.offer)
+        elif piece.strip() or headed is not None:
+            name = form.name(piece, context.offer) or headed
             calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
     if calls and calls[-1].complete:
         calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
