@@ -293,6 +293,13 @@ def test_loose_calls_in_one_block(block: str, expected: list[Call]) -> None:
     assert (calls_in(result), result.text) == (expected, "x")
 
 
+def test_quote_tokens_of_another_format_are_data() -> None:
+    gemma = '<|tool_call>call:find{q:<|"|>a <escape> b<|"|>}<tool_call|>'
+    other = '<start_function_call>call:find{q:<escape>a <|"|> b<escape>}<end_function_call>'
+    assert calls_in(scrub_all_ways(gemma, TOOLS)) == [("find", {"q": "a <escape> b"})]
+    assert calls_in(scrub_all_ways(other, TOOLS)) == [("find", {"q": 'a <|"|> b'})]
+
+
 def test_a_loose_call_cut_in_its_name_has_none() -> None:
     result = scrub_all_ways('<|tool_call>call:find{q:<|"|>a<|"|>}call:pi', TOOLS, "length")
     assert calls_in(result) == [("find", {"q": "a"})]
