@@ -75,6 +75,7 @@ class Tables:
     # What a fence of this language holds: calls, reasoning or a result.
     fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
     bare: Envelope | None = None
+    headed: bool = False  # a name may stand before a token that follows it in a header, with no opener before it
     ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()

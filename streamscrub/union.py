@@ -314,6 +314,7 @@ class _Union:
             elif role.kind is Kind.FRAME:
                 role = replace(role, target=frames[role.target])
             tables.roles[key] = role
+        tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
     def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:
@@ -397,10 +398,12 @@ class _Union:
             tuple(word.encode() for word, special in entry.close if special),
             tuple(word.encode() for word, special in entry.close if not special),
         )
-        around = replace(plain, close=close)
+        # Where bodies have quote tokens of their own, those of other formats are data.
+        quotes = tuple(quote for _, one, _ in entry.bodies for quote in one.get("quotes", ())) or self.quotes
+        around = replace(plain, close=close, quotes=sentinels(_encode(quotes)))
         uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
-            settings = {**one.get("settings", {}), **common, "around": around}
+            settings = {**one.get("settings", {}), **common, "around": around, "quotes": quotes}
             if one["syntax"] == "pairs":
                 words = {key: _encode(value) for key, value in one["literals"].items()}
                 settings["pairs"] = Pairs(words, close, plain.special)

@@ -56,7 +56,7 @@ class ArgumentsReader(JsonReader):
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the arguments stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
 
 def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:

@@ -26,6 +26,8 @@ _ID_KEYS: Final = ("id", "call_id", "tool_call_id")
 PSEUDO_TOOLS: Final = frozenset(
     ("tool_call", "tool_calls", "call_tool", "use_tool", "function_call", "tool_use", "invoke", "invoke_tool")
 )
+# What is no repair where a format writes its objects as Python does (``python`` in the settings).
+_PYTHON: Final = frozenset(("quotes", "key_quotes", "python_literal"))
 _LEADING: Final = b"call:"  # a word that some models put before the object
 
 ENVELOPE_KEYS: Final = (*NAME_KEYS, *ARGUMENT_KEYS, *_SIDE_KEYS)
@@ -148,7 +150,7 @@ class CallReader(JsonReader):
     def arguments(self) -> tuple[int, int]:
         """Where the first arguments stand: (start, end so far), or (-1, -1)."""
         start, stop = self.watch.from_, self.watch.to
-        return (start, stop if stop >= 0 else self.at) if start >= 0 else (-1, -1)
+        return (start, stop if stop >= 0 else self.keep) if start >= 0 else (-1, -1)
 
 
 def scan(raw: bytes, offer: Offer) -> CallWatch:
@@ -185,12 +187,13 @@ def decode_with(form: Form, body: bytes, offset: int, ending: Ending, context: C
 def _cut(form: Form, body: bytes, offset: int, context: Context) -> list[Written]:
     """What a value without its end holds: whole calls, then perhaps the beginning of another."""
     calls: list[Written] = []
+    headed = context.settings.get("name")
     for start, end, whole in _split(body):
         piece = body[start:end]
         if whole:
             calls += _calls(form, piece, start + offset, context)
-        elif piece.strip():
-            name = form.name(piece, context.offer)
+        elif piece.strip() or headed is not None:
+            name = form.name(piece, context.offer) or headed
             calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
     if calls and calls[-1].complete:
         calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
@@ -220,16 +223,18 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
 
 def _calls(form: Form, raw: bytes, offset: int, context: Context) -> list[Written]:
     """The calls of a value that has its end."""
-    name = form.name(raw, context.offer)
+    name = form.name(raw, context.offer) or context.settings.get("name")
     tool = context.offer.resolve(name).tool if name else None
     try:
         loaded = read(raw.decode("utf-8", "replace"), tool, context, form.keys(context.offer))
     except Unreadable as error:
         return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
     found = [call for value in _objects(loaded.value) for call in form.read(value, context)]
+    python = context.settings.get("python")
+    repairs = [repair for repair in loaded.repairs if not (python and repair.kind in _PYTHON)]
     for call in found:
-        call.repairs[:0] = loaded.repairs
-        call.strategy = loaded.strategy if loaded.repairs else call.strategy
+        call.repairs[:0] = repairs
+        call.strategy = loaded.strategy if repairs else call.strategy
     if found:
         _place(found, raw, offset)
     return found

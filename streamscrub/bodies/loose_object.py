@@ -37,7 +37,7 @@ class LooseReader(JsonReader):
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the object stands: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
         limit = min(end, self._first + MAX_HEADER)

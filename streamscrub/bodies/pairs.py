@@ -126,7 +126,7 @@ class PairsReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the pairs stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
     @property
     def settled(self) -> bool:

@@ -208,7 +208,7 @@ class TagsReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the parameters stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence and self._phase != _HEAD else (-1, -1)
+        return (self._first, self.keep) if self.evidence and self._phase != _HEAD else (-1, -1)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         while True:

@@ -85,7 +85,7 @@ class ValuesReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the values stand: (start, end so far), or (-1, -1)."""
-        return (self._start, self.at) if self.evidence and self._start >= 0 else (-1, -1)
+        return (self._start, self.keep) if self.evidence and self._start >= 0 else (-1, -1)
 
     @property
     def settled(self) -> bool:
@@ -214,7 +214,7 @@ class ValuesReader:
         k = blank.end() if blank is not None else tail.end()
         if k == end:
             return tail.end() if final else None
-        follow = [self._tags.key_open, self._around.close, self._around.outer]
+        follow = [self._tags.after, self._around.close]
         if self._depth:
             follow.append(self._tags.key_close)
         sizes = [one.at(buf, k, end, final) for one in follow]

@@ -125,7 +125,8 @@ class Markers(LineStarts):
     def _do_close(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         buf = self._buf
         word = bytes(buf[p : p + size])
-        if role.target == "result" and (self._on_fabricated == "keep" or (self._offer.known and not self._offer.tools)):
+        no_tools = self._offer.known and not self._offer.tools
+        if role.target == "result" and (self._on_fabricated == "keep" or (no_tools and not role.special)):
             return self._release(role, p, size)
         if not role.special and self._was_released(word):
             self._advance(p, p + size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ..blocks import BlockReader
 from ..frames import HeaderReader
 from ..limits import MAX_NAME
 from ..lines import ActionReader, BareReader, GlmForm, NamedReader
@@ -102,7 +103,7 @@ class LineStarts(Code):
 
     def _line_form(self, i: int, end: int, final: bool) -> int:
         buf, offer, tables = self._buf, self._offer, self._tables
-        if not tables.lines or i < self._muted:
+        if not (tables.lines or tables.headed) or i < self._muted:
             return DEAD
         byte = buf[i]
         bare = tables.bare
@@ -143,6 +144,8 @@ class LineStarts(Code):
             may = offer.may_begin(name) or b"call:".startswith(word.group())
             return MORE if may else DEAD
         after = buf[word.end()] if word.end() < end else 0
+        if after == 0x3C and offer.plain(name) is not None:
+            return self._headed(i, word.end(), end, final)
         forms = {one.syntax: one.grammar for one in tables.lines}
         if after == 0x3A and name == "call" and "named_object" in forms:
             second = _WORD.match(buf, word.end() + 1, end)
@@ -159,6 +162,17 @@ class LineStarts(Code):
             glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
             return self._begin(Candidate(i, glm, "line", 1))
         return DEAD
+
+    def _headed(self, i: int, stop: int, end: int, final: bool) -> int:
+        """An offered name directly before the token that follows it in a header: the prompt wrote what opens it."""
+        size = self._tables.marks.at(self._buf, stop, end, final)
+        if size == CUT:
+            return MORE
+        role = self._tables.roles.get(bytes(self._buf[stop : stop + size])) if size > 0 else None
+        if role is None or role.kind is not Kind.OPEN or not role.target.shared:
+            return DEAD
+        block = BlockReader(role.target, self._offer, i)
+        return self._begin(Candidate(i, block, "block", stop - i, role))
 
     def _addressed(self, i: int, size: int, others: tuple[str, ...], end: int, final: bool) -> int:
         """A line that says whom the text below it is for. DONE: it was one, and is dropped."""
