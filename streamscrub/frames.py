@@ -147,8 +147,6 @@ class HeaderReader:
         while True:
             i, size = marks.find(buf, self.at, end, final)
             outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final or size > 0)
-            if min(i, outer[0]) - self._start > MAX_HEADER:
-                return self._ended(buf, self._from, self._from)
             if self._tokens in frame.start:
                 # A role and words behind it are a message without a token, and shown at once.
                 stop = min(i, outer[0])
@@ -156,6 +154,8 @@ class HeaderReader:
                 header = _AFTER_ROLE.match(buf, known, stop)
                 if known > self._from and header is not None and header.end() < stop and buf[header.end()] != 0x7B:
                     return self._ended(buf, header.end() + 1, header.end())
+            if min(i, outer[0]) - self._start > MAX_HEADER:
+                return self._ended(buf, self._from, self._from)
             if outer[1] > 0 and outer[0] < i:
                 # A token of another format: this is no header.
                 return self._ended(buf, outer[0], outer[0])

@@ -32,12 +32,12 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "envelope": "name open close special attributes headers separators chains fenced from_last demand",
         "body": "envelope syntax order named headed headers separators settings quotes",
         "section": "open close special",
-        "tags": "of sigils call key wrapper special spelling entities",
+        "tags": "of syntax sigils call key wrapper special spelling entities escaped tag_end",
         "tags.key": "name newline entities",
         "pairs": "of envelope order key_open key_close value_open value_close separator type_open type_close",
         "reasoning": "open close special label",
         "control": "tokens after_markup",
-        "answer": "open close",
+        "answer": "open close special",
         "turn": "open",
         "result": "open close special after_call",
         "frame": "of bodies type start channel message ends constrain roles prefix route",
@@ -53,7 +53,7 @@ _LISTS: Final = frozenset(
     ("answer", "envelope", "body", "section", "tags", "pairs", "reasoning", "result", "line", "fence", "example")
 )
 # Keys whose values are markers.
-_MARKERS: Final = frozenset(["open", "close", "tokens", "after_markup", "ends", "separators", "separator"])
+_MARKERS: Final = frozenset(["open", "close", "tokens", "after_markup", "ends", "separators", "separator", "tag_end"])
 
 
 class GrammarError(ValueError):
@@ -152,8 +152,10 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 _keys(one, below, file, below)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if section == "body" and item.get("syntax") not in BODIES:
-        raise GrammarError(file, "body.syntax", f"{item.get('syntax')!r} is none of {', '.join(sorted(BODIES))}")
+    if section == "body" or (section == "tags" and "syntax" in item):
+        if item.get("syntax") not in BODIES:
+            known = ", ".join(sorted(BODIES))
+            raise GrammarError(file, f"{section}.syntax", f"{item.get('syntax')!r} is none of {known}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:

@@ -38,7 +38,6 @@ LATER_FAMILIES: Final = frozenset(
         "internlm",
         "internlm2",
         "jamba",
-        "kimi_k3",
         "lfm2",
         "lmstudio",
         "longcat",

@@ -28,6 +28,16 @@ MUSE: Final = "<|start|>assistant to=weather<|message|>"
 BEAM: Final = "<|start|>assistant to=weather<|channel|>analysis <|constrain|>xml<|message|>"
 CITY: Final = '<rfl:parameter name="city">\nBonn\n</rfl:parameter>'
 
+K3: Final = '<|open|>tools<|sep|><|open|>call tool="weather" index="1"<|sep|>'
+
+
+def argument(key: str, value: str, kind: str = "string") -> str:
+    return f'<|open|>argument key="{key}" type="{kind}"<|sep|>{value}<|close|>argument<|sep|>'
+
+
+BONN_K3: Final = argument("city", "Bonn")
+END_K3: Final = "<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>"
+
 # text, finish reason, visible text, calls, rejected
 ROWS: Final[list[Row]] = [
     (
@@ -90,6 +100,31 @@ ROWS: Final[list[Row]] = [
         [("weather", {"city": "</rfl:parameter>"})],
         [],
     ),
+    # XTML: missing tags, ends of tags and sections, values that hold its tokens.
+    (K3 + BONN_K3 + END_K3 + "So.", "stop", "So.", [BONN], []),
+    (K3 + BONN_K3, "stop", "", [BONN], []),
+    (K3 + BONN_K3 + "<|close|>ca", "length", "", [], [("truncated", "weather")]),
+    (K3 + BONN_K3 + "<|close|>call", "length", "", [], [("truncated", "weather")]),
+    (
+        K3 + BONN_K3.replace("<|close|>argument<|sep|>", "") + argument("days", "2", "number") + END_K3,
+        "stop",
+        "",
+        [("weather", {"city": "Bonn", "days": 2})],
+        [],
+    ),
+    (K3.removesuffix("<|sep|>") + (BONN_K3 + END_K3).replace("argument<|sep|>", "argument"), "stop", "", [BONN], []),
+    (
+        K3 + argument("city", "<|close|>argument<|sep|> <|open|> x") + END_K3,
+        "stop",
+        "",
+        [("weather", {"city": "<|close|>argument<|sep|> <|open|> x"})],
+        [],
+    ),
+    (K3 + BONN_K3 + K3.removeprefix("<|open|>tools<|sep|>") + BONN_K3 + END_K3, "stop", "", [BONN, BONN], []),
+    (K3 + argument("a&quot;&amp;&lt;", "x") + END_K3, "stop", "", [("weather", {'a"&&lt;': "x"})], []),
+    ("<|open|>response<|sep|>A <|open|>foo<|sep|> b.", "stop", "A b.", [], []),
+    ('Ok.<|open|>message role="user"<|sep|>And?', "stop", "Ok.", [], []),
+    ("Ok <|close|>mess", "stop", "Ok", [], []),
     (BEAM + CITY.removesuffix("\n</rfl:parameter>") + "<|end|>", "stop", "", [BONN], []),
 ]
 
