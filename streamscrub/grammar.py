@@ -152,10 +152,9 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 _keys(one, below, file, below)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if section == "body" or (section == "tags" and "syntax" in item):
-        if item.get("syntax") not in BODIES:
-            known = ", ".join(sorted(BODIES))
-            raise GrammarError(file, f"{section}.syntax", f"{item.get('syntax')!r} is none of {known}")
+    if (section == "body" or (section == "tags" and "syntax" in item)) and item.get("syntax") not in BODIES:
+        known = ", ".join(sorted(BODIES))
+        raise GrammarError(file, f"{section}.syntax", f"{item.get('syntax')!r} is none of {known}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:

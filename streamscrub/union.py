@@ -12,6 +12,7 @@ from typing import Any, Final
 from .attributes import PLAIN_END, TagEnd
 from .blocks import Envelope, Use
 from .bodies import BODIES
+from .bodies.nested import Elements
 from .bodies.pairs import Pairs
 from .bodies.tags import Tags
 from .frames import Frame
@@ -392,6 +393,14 @@ class _Union:
             openers,
             family.ending,
         )
+        opens, closes = (made(starts) for starts in zip(*family.starts, strict=True))
+        elements = Elements(
+            joined(opens, closes),
+            closes,
+            (opens.exact or opens.loose)[0].split(_BLANKS.encode())[0],
+            tuple(family.call),
+            tuple(family.wrapper),
+        )
         entities = any(
             one.get("entities") and self._spoken(grammar)
             for grammar in self.grammars
@@ -399,6 +408,7 @@ class _Union:
         )
         return {
             "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
+            "elements": elements,
         }  # fmt: skip
 
     def _envelope(

@@ -41,7 +41,6 @@ LATER_FAMILIES: Final = frozenset(
         "lfm2",
         "lmstudio",
         "longcat",
-        "minimax_m3",
         "nemotron",
         "olmo3",
         "phi4",

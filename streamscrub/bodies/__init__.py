@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import glm_line, json_arguments, json_call, loose_object, pairs, pformat, python_call, tags, text
+from . import glm_line, json_arguments, json_call, loose_object, nested, pairs, pformat, python_call, tags, text
 from .base import Body
 
 BODIES: Final[dict[str, Body]] = {
     module.BODY.name: module.BODY
-    for module in (json_call, json_arguments, tags, pairs, python_call, pformat, loose_object, glm_line, text)
+    for module in (json_call, json_arguments, tags, nested, pairs, python_call, pformat, loose_object, glm_line, text)
 }

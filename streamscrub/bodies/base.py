@@ -26,6 +26,7 @@ class TagReader(Reader, Protocol):
 
     name: str | None
     closed: bool  # by its own closer
+    wrapped: bool  # by the closer of what holds it, which was read with it
 
 
 @dataclass(slots=True)

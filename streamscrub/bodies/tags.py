@@ -132,7 +132,7 @@ class TagsReader:
     __slots__ = (
         "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
         "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
-        "broken", "closed", "evidence", "fault", "name", "repairs", "run", "tool", "torn", "values",
+        "broken", "closed", "evidence", "fault", "name", "repairs", "run", "tool", "torn", "values", "wrapped",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -140,6 +140,7 @@ class TagsReader:
         self.evidence = False
         self.broken = False
         self.closed = False  # by its own closer
+        self.wrapped = False  # by the closer of what holds it, which was read with it
         self.run: Run | None = None
         self.name: str | None = None
         self.tool: Tool | None = None
@@ -344,6 +345,7 @@ class TagsReader:
             if tail is None and self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None:
                 return MORE
             if tail is not None and self._around.close.at(buf, i, end) == 0:
+                self.wrapped = True
                 self.at = tail.end()
         return self._over()
 

@@ -201,6 +201,7 @@ class Settling(Release):
             return self._unproven(candidate)
         use: Use = role.target
         stop = reader.at if verdict == DONE else self._end_of(reader)
+        self._section = self._section and not reader.wrapped
         ending: Ending = "whole" if reader.closed else "cut" if verdict == MORE and self._cut_off else "closed"
         part = Part(use, candidate.start + candidate.size, stop, ending)
         calls = decode_parts([part], bytes(self._buf[candidate.start : stop]), candidate.start, self._offer)
@@ -271,7 +272,7 @@ class Settling(Release):
 
     def _unproven(self, candidate: Candidate) -> bool:
         """The stream ended in a candidate without evidence (decisions 20 and 21)."""
-        buf, reader = self._buf, candidate.reader
+        buf = self._buf
         start, end = candidate.start, len(buf)
         opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
