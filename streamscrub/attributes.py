@@ -50,7 +50,7 @@ class TagEnd:
     """How the tags of a syntax end: with a bracket, or with a token of their own.
 
     ``opener`` is the end behind attributes, ``closer`` the one behind the name of a closing tag, ``rest`` all behind
-    the name of any tag; each with what it may become. A token may be missing where one of ``starts`` begins another tag.
+    the name of any tag; each with what it may become. A token may be missing where one of ``starts`` begins a tag.
     """
 
     __slots__ = ("closer", "closer_cut", "opener", "opener_cut", "rest", "rest_cut", "starts")

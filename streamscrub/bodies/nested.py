@@ -25,7 +25,7 @@ _HEAD, _BODY = range(2)
 
 
 class Elements:
-    """The literals of one such syntax: what any opening and any closing tag starts with, and the words that are no keys.
+    """The literals of one such syntax: what any tag and any closing tag starts with, and the words that are no keys.
 
     ``token`` is what stands before every tag.
     """
