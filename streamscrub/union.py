@@ -437,6 +437,7 @@ class _Union:
             for place in places:
                 uses[place].append(use)
         separators = tuple(dict.fromkeys(entry.separators))
+        spellings = {word.encode(): literal for literal in separators for word in spelled(literal, True)}
         return Envelope(
             name=name,
             around=around,
@@ -445,7 +446,8 @@ class _Union:
             headed=tuple(uses["headed"]),
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
             tags=self._of(Kind.TAG) if entry.headers else NOTHING,
-            separators=sentinels(_encode(word for literal in separators for word in spelled(literal, True))),
+            separators=sentinels(tuple(spellings)),
+            spellings=spellings,
             headers=tuple(_template(header, separators) for header in entry.headers),
             special="special" in entry.flags,
             closes=bool(entry.close),

@@ -78,7 +78,7 @@ ROWS: Final[list[Row]] = [
     ),
     (PLAMO + '{"city": "Bonn"}<|plamo:end_tool_request:plamo|>', "stop", "", [BONN], []),
     (PLAMO + '{"city": "Bonn"}', "length", "", [], [("truncated", "weather")]),
-    (STEP, "length", "", [], [("truncated", "function")]),
+    (STEP, "length", "", [], [("truncated", None)]),
     (STEP + '<steptml:invoke name="noop">\n</steptml:invoke>', "length", "", [NOOP], []),
     # Any suffix, also one that is cut.
     (HY + "</tool_call:x1>", "stop", "", [BONN], []),
@@ -165,6 +165,11 @@ ROWS: Final[list[Row]] = [
     (M3 + f"{NS}<a>" * 200 + END_M3, "stop", "", [], [("malformed", "weather")]),
     (M3.replace(NS, NS + "\n") + BONN_M3.replace(NS, NS + " ") + END_M3, "stop", "", [BONN], []),
     (f"The {NS} token", "stop", "The token", [], []),
+    # Elements named like a tool, cut.
+    ('<tool_calls>\n<weather city="Bo', "length", "", [], [("truncated", "weather")]),
+    ('A <weather city="Bo', "length", "A", [], [("truncated", "weather")]),
+    ('A <weather city="Bo', "stop", 'A <weather city="Bo', [], []),
+    ('A <weather town="Bo', "length", 'A <weather town="Bo', [], []),
     (BEAM + CITY.removesuffix("\n</rfl:parameter>") + "<|end|>", "stop", "", [BONN], []),
 ]
 

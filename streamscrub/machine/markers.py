@@ -257,7 +257,8 @@ class Markers(LineStarts):
         if verdict == MORE:
             return MORE
         # One without content needs attributes, or the section that some models write around them.
-        if element is None or (element.empty and not element.attributes and self._wrapper is None):
+        bare = element is not None and element.empty and not element.attributes and not element.cut
+        if element is None or (bare and self._wrapper is None):
             self._advance(p, p + 1)
             return DEAD
         if self._span and self._quoted(p, end, final) != DEAD:
@@ -265,7 +266,16 @@ class Markers(LineStarts):
                 return MORE
             self._advance(p, p + 1)
             return DEAD
+        if element.cut and not self._cut_off:
+            self._advance(p, p + 1)
+            return DEAD
         self._before(p)
+        if element.cut:
+            cut = EmptyElementReader(p, self._offer, "elements", element)
+            self._reject(
+                Candidate(p, cut, "line", end - p), "truncated", element.name, end, "the stream ended in a tag"
+            )
+            return DEAD
         if element.empty:
             empty = EmptyElementReader(p, self._offer, "elements", element)
             return self._begin(Candidate(p, empty, "line", element.stop - p))
