@@ -8,6 +8,7 @@ out, and the first that is left at the end wins.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -57,6 +58,7 @@ class Envelope:
     tags: Sentinels = NOTHING
     separators: Sentinels = NOTHING
     headers: tuple[tuple[str, ...], ...] = ()
+    spellings: Mapping[bytes, str] = field(default_factory=dict)  # a separator on the wire -> in the headers
     special: bool = False
     closes: bool = True
     chains: bool = False
@@ -392,7 +394,8 @@ class BlockReader:
 
     def _match_header(self) -> tuple[str | None, str | None]:
         """Read (name, model id) off the header by the templates of the grammar."""
-        pieces = [(text.decode("utf-8", "replace").strip(), sep.decode("utf-8")) for text, sep in self._pieces]
+        spellings = self.envelope.spellings
+        pieces = [(text.decode("utf-8", "replace").strip(), spellings.get(sep, "")) for text, sep in self._pieces]
         flat: list[str] = []
         for text, separator in pieces:
             flat += [text, separator]

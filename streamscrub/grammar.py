@@ -34,12 +34,12 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "unclosed shared",
         "body": "envelope syntax order named headed headers separators settings quotes",
         "section": "open close special",
-        "tags": "of sigils call key wrapper special spelling entities",
+        "tags": "of syntax sigils call key wrapper special spelling entities escaped tag_end",
         "tags.key": "name newline entities",
         "pairs": "of envelope order key_open key_close value_open value_close separator type_open type_close",
         "reasoning": "open close special label ends resumes needs_model opened_for",
         "control": "tokens after_markup",
-        "answer": "open close",
+        "answer": "open close special",
         "turn": "open",
         "result": "open close special after_call",
         "frame": "of bodies type start channel message ends constrain roles prefix route",
@@ -55,7 +55,7 @@ _LISTS: Final = frozenset(
     ("answer", "envelope", "body", "section", "tags", "pairs", "reasoning", "result", "line", "fence", "example")
 )
 # Keys whose values are markers.
-_MARKERS: Final = frozenset(["open", "close", "tokens", "after_markup", "ends", "separators", "separator"])
+_MARKERS: Final = frozenset(["open", "close", "tokens", "after_markup", "ends", "separators", "separator", "tag_end"])
 
 
 class GrammarError(ValueError):
@@ -164,8 +164,9 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
             _strings(value, below, file, longest=200)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if section == "body" and item.get("syntax") not in BODIES:
-        raise GrammarError(file, "body.syntax", f"{item.get('syntax')!r} is none of {', '.join(sorted(BODIES))}")
+    if (section == "body" or (section == "tags" and "syntax" in item)) and item.get("syntax") not in BODIES:
+        known = ", ".join(sorted(BODIES))
+        raise GrammarError(file, f"{section}.syntax", f"{item.get('syntax')!r} is none of {known}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:

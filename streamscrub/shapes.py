@@ -84,6 +84,11 @@ def type_texts(texts: dict[str, tuple[str, str]], tool: Tool | None) -> tuple[di
     return values, repairs + more
 
 
+def type_text(text: str, shape: Shape | None) -> Any:
+    """Read one raw text as the schema wants it: strings keep it, all else is decoded and falls back to the text."""
+    return _typed(text, "", shape)[0]
+
+
 def accepts(tool: Tool, arguments: dict[str, Any]) -> bool:
     """True if every key is declared, every required one is there and the types fit."""
     return all(key in tool.properties for key in arguments) and tool.shape.accepts(arguments)

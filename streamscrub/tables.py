@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
+from .attributes import TagEnd
 from .blocks import Envelope
 from .frames import Frame
 from .reading import NOTHING
@@ -33,11 +34,21 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sigil:
+    """How a tag of a special syntax goes on. ``section``: whether one begins behind it; None if that stays."""
+
+    tag_end: TagEnd
+    closing: bool
+    section: bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Role:
     """A marker with what it does and whose it is.
 
     ``target`` depends on the kind: an ``Envelope`` (OPEN), a ``Use`` (TAG), a ``Frame`` (FRAME), the closers of a
-    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one).
+    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one), a
+    ``Sigil`` (SIGIL, and KEY of a special syntax).
     """
 
     kind: Kind

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from .attributes import PLAIN_END, TagEnd
 from .blocks import Envelope, Use
 from .bodies import BODIES
+from .bodies.nested import Elements
 from .bodies.pairs import Pairs
 from .bodies.tags import Tags
 from .frames import Frame
@@ -17,11 +19,12 @@ from .grammar import Grammar, GrammarError, find, with_needed
 from .reading import NOTHING, Around
 from .sentinels import Sentinels, joined, sentinels
 from .spellings import bars, is_special, spelled
-from .tables import Kind, Line, Role, Tables
+from .tables import Kind, Line, Role, Sigil, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
 # The bodies of a call's message, in the order in which they are tried: anything is a text.
 _FRAMED: Final = ("json_arguments", "tags", "text")
@@ -50,12 +53,30 @@ class _Family:
     key: list[Mapping[str, Any]] = field(default_factory=list)
     wrapper: list[str] = field(default_factory=list)
     special: bool = False
+    escaped: bool = False
+    syntax: str = "tags"
+    tag_end: tuple[bytes, ...] = ()
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """What stands before a tag's word, in openers and closers; special tags may have a blank there."""
-        gaps = ("", " ") if self.special else ("",)
+        spaced = self.special and not any(_BLANKS in sigil for pair in self.sigils for sigil in pair)
+        gaps = ("", " ") if spaced else ("",)
         return [(opens + gap, closes + gap) for opens, closes in self.sigils for gap in gaps]
+
+    @property
+    def starts(self) -> list[tuple[str, str]]:
+        """What any tag starts with, openers and closers."""
+        return [(opens.removesuffix(_BLANKS), closes.removesuffix(_BLANKS)) for opens, closes in self.sigils]
+
+    @property
+    def ending(self) -> TagEnd:
+        """How its tags end."""
+        return (
+            TagEnd(self.tag_end, _encode(start for pair in self.starts for start in pair))
+            if self.tag_end
+            else PLAIN_END
+        )
 
     def opening(self, words: Iterable[str]) -> Iterator[str]:
         """All openers of these words."""
@@ -194,6 +215,9 @@ class _Union:
             family.key += one.get("key", ())
             family.wrapper += one.get("wrapper", ())
             family.special = family.special or bool(one.get("special"))
+            family.escaped = family.escaped or bool(one.get("escaped"))
+            family.syntax = one.get("syntax", family.syntax)
+            family.tag_end += _encode(one.get("tag_end", ()))
         if "frame" in data:
             self._collect_frame(grammar, data["frame"])
 
@@ -235,8 +259,8 @@ class _Union:
         add(Kind.CONTROL, data.get("control", {}).get("tokens", ()), True)
         add(Kind.CONTROL, data.get("control", {}).get("after_markup", ()), False)
         for one in data.get("answer", ()):
-            add(Kind.ANSWER, one.get("open", ()), False, "open")
-            add(Kind.ANSWER, one.get("close", ()), False, "close")
+            add(Kind.ANSWER, one.get("open", ()), bool(one.get("special")), "open")
+            add(Kind.ANSWER, one.get("close", ()), bool(one.get("special")), "close")
         add(Kind.TURN, data.get("turn", {}).get("open", ()), True)
         for one in data.get("result", ()):
             special = bool(one.get("special"))
@@ -252,16 +276,22 @@ class _Union:
         special, grammar = family.special, family.grammar
         for literal in family.opening(family.call):
             self._add(Kind.TAG, literal, special, grammar, name)
+        ending = family.ending
+        # Behind any opener a section begins, where the syntax does not say which tags hold others.
+        begins = None if family.tag_end else True
         for literal in family.opening(family.keys):
-            self._add(Kind.KEY, literal, special, grammar)
+            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, begins) if special else None)
         for literal in family.closing([*family.call, *family.keys]):
             self._add(Kind.CLOSE, literal, special, grammar)
         if special:
             # Every tag of a special syntax is markup, whatever its word.
-            for literal in (*family.opening(family.wrapper), *(opens for opens, _ in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar)
-            for literal in (*family.closing(family.wrapper), *(closes for _, closes in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar)
+            for literal in family.opening(family.wrapper):
+                self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, False, True))
+            for literal in family.closing(family.wrapper):
+                self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, True, False))
+            for opens, closes in family.starts:
+                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, begins))
+                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None if family.tag_end else False))
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:
         for literal, one, grammar in entry.open:
@@ -292,7 +322,7 @@ class _Union:
         uses = {}
         for name, settings in families.items():
             around = replace(plain, close=settings["tags"].call_close)
-            uses[name] = Use(BODIES["tags"], name, {**common, **settings, "around": around})
+            uses[name] = Use(BODIES[self.families[name].syntax], name, {**common, **settings, "around": around})
         envelopes = {name: self._envelope(name, entry, plain, common, families) for name, entry in self.entries.items()}
         inner = self._of(Kind.OPEN, Kind.TAG)
         for name, framing in self.frames.items():
@@ -360,16 +390,20 @@ class _Union:
                 wrapper_close = joined(wrapper_close, sentinels(_encode(framing.data.get("ends", ()))))
         openers = self._of(Kind.OPEN, Kind.TAG)
         special = plain.special.exact
-        own = {*call_open.exact, *(opens.encode() for opens, _ in family.sigils)}
+        own = {*call_open.exact, *(opens.encode() for opens, _ in (*family.sigils, *family.starts))}
         foreign = sentinels(tuple(word for word in special if word not in own))
+        # Where tags are tokens, one without a word that is known does not show that a value has ended.
+        bare = {start.encode() for start, _ in family.starts} if family.tag_end else set()
+        followers = sentinels(tuple(word for word in special if word not in bare))
         others = [other for other in self.families.values() if other is not family]
         strange_open = _other(key_open, (word for other in others for word in other.opening(other.keys)))
         strange_close = _other(key_close, (word for other in others for word in other.closing(other.keys)))
-        after = joined(plain.special, key_open, strange_open, call_close, wrapper_close, openers)
+        after = joined(followers, key_open, strange_open, call_close, wrapper_close, openers)
 
         def compiled(opens: Sentinels, closes: Sentinels) -> Tags:
             marks = joined(closes, opens, call_close, wrapper_close, foreign)
-            return Tags(call_open, call_close, opens, closes, wrapper_close, marks, after, foreign, openers)
+            ends = wrapper_close, marks, after, foreign, openers, family.ending
+            return Tags(call_open, call_close, opens, closes, *ends)
 
         tags = compiled(key_open, key_close)
         tags.strange = compiled(strange_open, strange_close)
@@ -379,12 +413,23 @@ class _Union:
             for key in one.key
             for opener in one.opening([key["name"]])
         }
+        opens, closes = (made(starts) for starts in zip(*family.starts, strict=True))
+        elements = Elements(
+            joined(opens, closes),
+            closes,
+            (opens.exact or opens.loose)[0].split(_BLANKS.encode())[0],
+            tuple(family.call),
+            tuple(family.wrapper),
+        )
         entities = any(
             one.get("entities") and self._spoken(grammar)
             for grammar in self.grammars
             for one in grammar.data.get("tags", ())
         )
-        return {"tags": tags, "styles": styles, "special": family.special, "entities": entities}
+        return {
+            "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
+            "elements": elements,
+        }  # fmt: skip
 
     def _envelope(
         self,
@@ -414,6 +459,7 @@ class _Union:
             for place in places:
                 uses[place].append(use)
         separators = tuple(dict.fromkeys(entry.separators))
+        spellings = {word.encode(): literal for literal in separators for word in spelled(literal, True)}
         return Envelope(
             name=name,
             around=around,
@@ -422,7 +468,8 @@ class _Union:
             headed=tuple(uses["headed"]),
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
             tags=self._of(Kind.TAG) if entry.headers else NOTHING,
-            separators=sentinels(_encode(word for literal in separators for word in spelled(literal, True))),
+            separators=sentinels(tuple(spellings)),
+            spellings=spellings,
             headers=tuple(_template(header, separators) for header in entry.headers),
             special="special" in entry.flags,
             closes=bool(entry.close),

@@ -25,7 +25,7 @@ def write_calls(grammar: Grammar, calls: Iterable[tuple[str, Mapping[str, Any]]]
     offered = {tool.name: tool for tool in read_tools(tools) or ()}
     written = []
     for index, (name, arguments) in enumerate(calls):
-        settings = _settings(grammar, tables, offered.get(name))
+        settings = {**_settings(grammar, tables, offered.get(name)), "number": str(index + 1)}
         body = BODIES[render["body"]].write(name, dict(arguments), settings)
         written.append(_filled(render.get("call", "{call}"), name=name, index=str(index), call=body))
     return _filled(render.get("calls", "{calls}"), calls=render.get("join", "\n").join(written))

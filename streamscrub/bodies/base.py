@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ..events import Repair
 from ..names import Offer
@@ -20,6 +20,15 @@ Settings: TypeAlias = Mapping[str, Any]
 # What ended a body: its own end, the closer of its envelope before that, or something else (a new opener, the end of
 # the stream). Only the first two may be repaired into a call.
 Ending: TypeAlias = Literal["whole", "closed", "cut"]
+
+
+class TagReader(Reader, Protocol):
+    """The reader of a call whose own tag carries its name, from behind the start of that tag."""
+
+    name: str | None
+    closed: bool  # by its own closer
+    mention: bool  # only words follow the tag, and its tool needs more
+    wrapped: bool  # by the closer of what holds it, which was read with it
 
 
 @dataclass(slots=True)

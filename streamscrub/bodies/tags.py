@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..attributes import CHILD, CHILD_CUT, TAG_END, TAG_END_CUT, read_attributes
+from ..attributes import CHILD, CHILD_CUT, PLAIN_END, TagEnd, read_attributes
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
@@ -34,6 +34,8 @@ _NOT_CDATA: Final = 1 << 62  # an index behind all others
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
 _FENCE: Final = re.compile(rb"(?:`{3,}+|~{3,}+)[\w+-]*+[ \t]*+")
 _FENCE_CUT: Final = re.compile(rb"(?:`++|~++)[\w+-]*+[ \t]*+\Z")
+_ESCAPED: Final = {"&quot;": '"', "&amp;": "&"}
+_ESCAPE: Final = re.compile("|".join(_ESCAPED))
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
 
 
@@ -44,7 +46,7 @@ class Tags:
     another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond;
     ``reach`` are those and the openers of parameters.
     ``keys`` are the openers of parameters as they are read inside a call, which is a little wider. ``strange`` are the
-    tags of a parameter that belongs to another syntax.
+    tags of a parameter that belongs to another syntax, ``tag_end`` is how each tag goes on.
     """
 
     __slots__ = (
@@ -59,6 +61,7 @@ class Tags:
         "reach",
         "special",
         "strange",
+        "tag_end",
         "value_marks",
         "wrapper_close",
     )
@@ -74,7 +77,9 @@ class Tags:
         after: Sentinels,
         special: Sentinels,
         openers: Sentinels,
+        tag_end: TagEnd = PLAIN_END,
     ) -> None:
+        self.tag_end: Final = tag_end
         self.openers: Final = openers
         self.call_open: Final = call_open
         self.call_close: Final = _spaced(call_close)
@@ -102,9 +107,9 @@ def _spaced(tags: Sentinels) -> Sentinels:
     return sentinels(tags.exact, tuple(sorted({*tags.loose, *more})))
 
 
-def _attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, str]]:
+def _attributes(buf: bytearray, i: int, end: int, tag_end: TagEnd) -> tuple[int, int, dict[str, str]]:
     """``read_attributes``, but an equals sign without a name behind it makes a tag without a name."""
-    verdict, j, found = read_attributes(buf, i, end)
+    verdict, j, found = read_attributes(buf, i, end, tag_end)
     if verdict == DEAD:
         nameless = _NAMELESS.match(buf, i, end)
         if nameless is not None:
@@ -134,7 +139,7 @@ class TagsReader:
         "_around", "_behind", "_closer", "_counted", "_fenced", "_first", "_json", "_json_at", "_key_at", "_offer",
         "_own", "_phase", "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak",
         "at", "attributes", "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool",
-        "torn", "values",
+        "torn", "values", "wrapped",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -142,6 +147,7 @@ class TagsReader:
         self.evidence = False
         self.broken = False
         self.closed = False  # by its own closer
+        self.wrapped = False  # by the closer of what holds it, which was read with it
         self.run: Run | None = None
         self.name: str | None = None
         self.tool: Tool | None = None
@@ -235,12 +241,16 @@ class TagsReader:
             self.tool = self._offer.resolve(name).tool
             self.evidence = not self._settings.get("demanding") and (self.tool is not None or not self._offer.known)
 
+    def _unescaped(self, text: str | None) -> str | None:
+        """A name or key without the escapes of its attribute, where the format has them."""
+        return _ESCAPE.sub(lambda one: _ESCAPED[one.group()], text) if text and self._settings.get("escaped") else text
+
     def _head(self, buf: bytearray, end: int) -> int:
-        verdict, i, found = _attributes(buf, self.at, end)
+        verdict, i, found = _attributes(buf, self.at, end, self._tags.tag_end)
         if verdict == MORE:
             return MORE
         self.attributes = found
-        name = found.get("name", found.get("tool"))
+        name = self._unescaped(found.get("name", found.get("tool")))
         if verdict == DEAD:
             # The end of the tag may be missing where a tag of the call follows.
             run = BLANK.match(buf, i, end)
@@ -318,9 +328,9 @@ class TagsReader:
                 self.torn = size == CUT and CUT not in (closing, stray)
                 return MORE
             if closing > 0 or stray > 0:
-                tail = TAG_END.match(buf, i + max(closing, stray), end)
+                tail = self._tags.tag_end.closer.match(buf, i + max(closing, stray), end)
                 if tail is None:
-                    if TAG_END_CUT.match(buf, i + max(closing, stray), end) is not None:
+                    if self._tags.tag_end.closer_cut.match(buf, i + max(closing, stray), end) is not None:
                         return MORE
                     return self._over() if self.evidence else DEAD
                 if closing > 0:
@@ -329,6 +339,7 @@ class TagsReader:
                     self.evidence = True
                     self.closed = True
                     self.at = tail.end()
+                    self._endless(tail.group())
                     return DONE
                 self.at = tail.end()
                 continue
@@ -358,10 +369,11 @@ class TagsReader:
         """
         size = self._tags.wrapper_close.at(buf, i, end)
         if size > 0 and self.values and self.values[-1].implicit:
-            tail = TAG_END.match(buf, i + size, end)
-            if tail is None and TAG_END_CUT.match(buf, i + size, end) is not None:
+            tail = self._tags.tag_end.closer.match(buf, i + size, end)
+            if tail is None and self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None:
                 return MORE
             if tail is not None and self._around.close.at(buf, i, end) == 0:
+                self.wrapped = True
                 self.at = tail.end()
         return self._over()
 
@@ -444,8 +456,8 @@ class TagsReader:
         i, size = tags.ends.find(buf, self.at, end)
         if size > 0:
             closing = tags.call_close.at(buf, i, end)
-            tail = TAG_END.match(buf, i + closing, end) if closing > 0 else None
-            if closing > 0 and tail is None and TAG_END_CUT.match(buf, i + closing, end) is not None:
+            tail = self._tags.tag_end.closer.match(buf, i + closing, end) if closing > 0 else None
+            if closing > 0 and tail is None and self._tags.tag_end.closer_cut.match(buf, i + closing, end) is not None:
                 self.at = i
                 return MORE
             if i <= self._wait + CLOSER_WAIT:
@@ -487,16 +499,16 @@ class TagsReader:
         return not self.values and self._json is None
 
     def _key(self, buf: bytearray, end: int) -> int:
-        verdict, i, found = _attributes(buf, self.at, end)
+        verdict, i, found = _attributes(buf, self.at, end, self._tags.tag_end)
         if verdict == MORE:
             return MORE
         if verdict == DEAD and not (self.evidence or self.values):
             return DEAD
         self.evidence = True
         # A tag that cannot be read opens a parameter all the same, one without a name.
-        key = found.get("name", found.get("key", "")) if verdict == DONE else ""
+        key = self._unescaped(found.get("name", found.get("key"))) if verdict == DONE else ""
         opener = bytes(buf[self._key_at : self.at]).lower()
-        self._open_value(key, found, i, opener.replace(b"< ", b"<"))
+        self._open_value(key or "", found, i, opener.replace(b"< ", b"<"))
         if "/" in found:
             self._end_value(i, i)
         return -1
@@ -589,9 +601,9 @@ class TagsReader:
 
     def _closing(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """A closer of this value's own kind."""
-        tail = TAG_END.match(buf, i + size, end)
+        tail = self._tags.tag_end.closer.match(buf, i + size, end)
         if tail is None:
-            growing = TAG_END_CUT.match(buf, i + size, end) is not None and not final
+            growing = self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None and not final
             return (MORE if growing else None), i + size
         j = tail.end()
         follows, k = self._follows(buf, j, end, final)
@@ -610,16 +622,22 @@ class TagsReader:
             if not over:
                 self._seen_closer(i, j)
                 return None, j
+        self._endless(tail.group())
         return self._end_value(i, j), j
+
+    def _endless(self, tail: bytes) -> None:
+        """A tag that ended only because another one began."""
+        if not tail.strip():
+            self.repairs.append(Repair("missing_tag", "arguments", "", "end of a tag"))
 
     def _doubled(self, buf: bytearray, i: int, k: int, end: int, final: bool) -> int:
         """Does the same closer stand at ``k`` again, and then what ends a value? Both are one."""
         size = self._own.key_close.at(buf, k, end, final)
         if size <= 0:
             return MORE if size == CUT else DEAD
-        tail = TAG_END.match(buf, k + size, end)
+        tail = self._tags.tag_end.closer.match(buf, k + size, end)
         if tail is None:
-            return MORE if not final and TAG_END_CUT.match(buf, k + size, end) is not None else DEAD
+            return MORE if not final and self._tags.tag_end.closer_cut.match(buf, k + size, end) is not None else DEAD
         follows, _ = self._follows(buf, tail.end(), end, final)
         if follows is None:
             return MORE
@@ -631,8 +649,8 @@ class TagsReader:
     def _within(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """A tag inside a CDATA section. A closer is the real one only if the end of the section does not come."""
         if self._own.key_close.at(buf, i, end, True) == size:
-            tail = TAG_END.match(buf, i + size, end)
-            if tail is None and not final and TAG_END_CUT.match(buf, i + size, end) is not None:
+            tail = self._tags.tag_end.closer.match(buf, i + size, end)
+            if tail is None and not final and self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None:
                 return MORE, i
             follows = self._follows(buf, tail.end(), end, final)[0] if tail is not None else False
             if follows is None:
@@ -675,9 +693,11 @@ class TagsReader:
             return None
         if closing <= 0:
             return False
-        tail = TAG_END.match(buf, k + closing, end)
+        tail = self._tags.tag_end.closer.match(buf, k + closing, end)
         if tail is None:
-            return None if not final and TAG_END_CUT.match(buf, k + closing, end) is not None else False
+            return (
+                None if not final and self._tags.tag_end.closer_cut.match(buf, k + closing, end) is not None else False
+            )
         return self._among(buf, tail.end(), end, final, self._tags.wrapper_close, self._tags.call_open)
 
     @staticmethod
@@ -699,20 +719,22 @@ class TagsReader:
         line = buf.rfind(b"\n", value.start, i) + 1 or value.start
         at_line = line > value.start and not buf[line:i].strip(b" \t")
         directly = not buf[value.start : i].strip()
-        if not at_line and not directly:
+        free = self._tags.tag_end is not PLAIN_END  # where tags are tokens they may stand anywhere
+        if not at_line and not directly and not free:
             return None, i + size
-        verdict, j, found = read_attributes(buf, i + size, end)
+        verdict, j, found = read_attributes(buf, i + size, end, self._tags.tag_end)
         if verdict == MORE and not final:
             return MORE, i
         if verdict != DONE:
             return None, i + size
-        key = found.get("name", found.get("key", ""))
+        key = self._unescaped(found.get("name", found.get("key"))) or ""
         unread = key not in self._read and key != value.key
-        if at_line and unread and self.tool is not None and key in self.tool.properties:
+        if (at_line or free) and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
                 return self._end_early(buf, i), i
             return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True), i
-        self._counted += 1
+        if at_line or directly:
+            self._counted += 1
         return None, j
 
     @staticmethod
@@ -743,9 +765,9 @@ class TagsReader:
         """The closer of the call, or of what holds it, inside a value."""
         is_call = self._tags.call_close.at(buf, i, end, True) == size
         j = i + size
-        tail = TAG_END.match(buf, j, end)
+        tail = self._tags.tag_end.closer.match(buf, j, end)
         if tail is None:
-            if TAG_END_CUT.match(buf, j, end) is not None and not final:
+            if self._tags.tag_end.closer_cut.match(buf, j, end) is not None and not final:
                 return MORE, i
             if is_call:
                 return None, j
@@ -774,8 +796,8 @@ class TagsReader:
             return None
         if size <= 0:
             return False
-        tail = TAG_END.match(buf, k + size, end)
-        if tail is None and not final and TAG_END_CUT.match(buf, k + size, end) is not None:
+        tail = self._tags.tag_end.closer.match(buf, k + size, end)
+        if tail is None and not final and self._tags.tag_end.closer_cut.match(buf, k + size, end) is not None:
             return None
         j = tail.end() if tail is not None else k + size
         run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
@@ -842,6 +864,10 @@ def _read(raw: bytes, ending: Ending, context: Context) -> tuple[TagsReader, int
     """Read the call again as it was read on the wire: the reader and its verdict."""
     settings = context.settings
     around = settings["around"]
+    tags: Tags = settings["tags"]
+    if ending == "whole":
+        # The end of the last tag may have been missing, which only what followed can show.
+        raw += b"".join(tags.tag_end.starts[:1])
     reader = TagsReader(0, around, context.offer, settings)
     verdict = reader.read(bytearray(raw), len(raw), True)
     value = reader._value
@@ -968,11 +994,16 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """
     form: dict[str, str] = settings["form"]
 
+    def escaped(text: str) -> str:
+        return text.replace("&", "&amp;").replace('"', "&quot;") if settings.get("escaped") else text
+
     def compose(texts: dict[str, str]) -> str:
-        parts = [form["call_open"].replace("{name}", name)]
+        parts = [form["call_open"].replace("{number}", settings.get("number", "1")).replace("{name}", escaped(name))]
         for key, text in texts.items():
-            flag = "true" if isinstance(arguments[key], str) else "false"
-            parts.append(filled(form["value"].replace("{string}", flag), key, text))
+            value = arguments[key]
+            flag = "true" if isinstance(value, str) else "false"
+            opener = form["value"].replace("{string}", flag).replace("{type}", _type(value))
+            parts.append(filled(opener, escaped(key), text))
         return form.get("join", "").join([*parts, form["call_close"]])
 
     def read(text: str) -> Written:
@@ -987,11 +1018,18 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         return decode(raw[head:], "whole", Context(offer, settings))[0]
 
     def stated(value: Any) -> str:
-        return "" if "{string}" not in form["value"] else "text" if isinstance(value, str) else "json"
+        says = "{string}" in form["value"] or "{type}" in form["value"]
+        return "" if not says else "text" if isinstance(value, str) else "json"
 
     ends = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
     closers = tuple(end for end in ends if end)
     return carried(name, arguments, settings, compose, read if "tags" in settings else None, stated, closers)
+
+
+def _type(value: Any) -> str:
+    """The name of a value's JSON type."""
+    names = ((str, "string"), (bool, "boolean"), (int | float, "number"), (list, "array"), (dict, "object"))
+    return next((name for kind, name in names if isinstance(value, kind)), "null")
 
 
 def filled(form: str, key: str, value: str) -> str:

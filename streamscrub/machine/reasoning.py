@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ..blocks import NEST, BlockReader, Use
-from ..bodies.tags import TagsReader
 from ..events import DropKind
 from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
-from .markers import SIGIL_CUT, SIGIL_TAG, label_of
+from .markers import label_of, sigil_end
 from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
 
@@ -138,6 +137,10 @@ class ReasoningMode(TextMode):
         if kind == Kind.CONTROL and role.special:
             self._swallow("control", p, p + size)
             return DEAD
+        if kind == Kind.ANSWER and role.special and role.target == "open":
+            # The answer begins, so the section is over.
+            self._end_section(p)
+            return DONE
         if kind == Kind.TURN:
             self._end_section(p)
             self._enter_drop("fabricated_turn")
@@ -242,9 +245,8 @@ class ReasoningMode(TextMode):
         if kind == Kind.FRAME:
             return DONE
         if kind in (Kind.WRAP, Kind.SIGIL):
-            tag = SIGIL_TAG.match(buf, p + size, end) if kind == Kind.SIGIL else None
-            at = tag.end() if tag is not None else p + size
-            if tag is not None and buf[at - 1] != 0x3E and not final and SIGIL_CUT.match(buf, p + size, end):
+            at, growing = sigil_end(buf, p + size, end, role.target) if kind == Kind.SIGIL else (p + size, False)
+            if growing and not final:
                 return MORE
             i, found = tables.special.find(buf, at, limit, final)
             if found > 0 and not buf[at:i].strip():
@@ -263,7 +265,7 @@ class ReasoningMode(TextMode):
         # Once a name was shown it stays shown, whatever becomes of the call.
         if isinstance(reader, BlockReader) and reader.named_only:
             return DEAD
-        if verdict == NEST or reader.evidence or (isinstance(reader, TagsReader) and reader.name):
+        if verdict == NEST or reader.evidence or (kind == Kind.TAG and getattr(reader, "name", None)):
             return DONE
         if verdict == DEAD:
             return DEAD
@@ -317,6 +319,6 @@ class ReasoningMode(TextMode):
         """What reads the call that the marker at ``p`` opens."""
         if role.kind == Kind.TAG:
             use: Use = role.target
-            return TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+            return use.body.reader(p + size, use.settings["around"], self._offer, use.settings)
         start = p + size - (1 if role.target.from_last else 0)
         return BlockReader(role.target, self._offer, start, attributed=role.attributes)

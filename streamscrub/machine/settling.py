@@ -6,12 +6,11 @@ import json
 import re
 from dataclasses import replace
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from ..blocks import NEST, BlockReader, Envelope, Part, Use
-from ..bodies.base import Ending, Written
+from ..bodies.base import Ending, TagReader, Written
 from ..bodies.json_call import CallReader, scan
-from ..bodies.tags import TagsReader
 from ..events import Repair
 from ..frames import Header, HeaderReader
 from ..limits import MAX_HEADER
@@ -196,8 +195,7 @@ class Settling(Release):
         return calls
 
     def _tags_done(self, candidate: Candidate, verdict: int, final: bool) -> bool:
-        reader, role = candidate.reader, candidate.role
-        assert isinstance(reader, TagsReader)
+        reader, role = cast("TagReader", candidate.reader), candidate.role
         assert role is not None
         if verdict == DEAD:
             return self._refute(candidate)
@@ -205,6 +203,7 @@ class Settling(Release):
             return self._unproven(candidate)
         use: Use = role.target
         stop = reader.at if verdict == DONE else self._end_of(reader)
+        self._section = self._section and not reader.wrapped
         alone = reader.closed or reader.mention
         ending: Ending = "whole" if alone else "cut" if verdict == MORE and self._cut_off else "closed"
         part = Part(use, candidate.start + candidate.size, stop, ending)
@@ -288,7 +287,7 @@ class Settling(Release):
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
-            if isinstance(reader, TagsReader):
+            if candidate.what == "tags":
                 begins = _NAME_BEGUN.match(rest) is not None
             else:
                 begins = rest.startswith(b">") and not rest.lstrip(b"> \t\r\n").startswith(b"<")
