@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .bodies import BODIES
+from .fileforms import wrong_values
 from .modelids import spellings
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
@@ -145,6 +146,8 @@ def _check(data: dict[str, Any], file: str) -> None:
             _section(content, section, file)
     for key in ("models", "needs"):
         _strings(data.get(key, []), key, file, longest=200)
+    for key, problem in wrong_values(data):
+        raise GrammarError(file, key, problem)
 
 
 def _section(item: dict[str, Any], section: str, file: str) -> None:
@@ -160,8 +163,9 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
             _strings(value, below, file, longest=200)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if section == "body" and item.get("syntax") not in BODIES:
-        raise GrammarError(file, "body.syntax", f"{item.get('syntax')!r} is none of {', '.join(sorted(BODIES))}")
+    for place, key in (("body", "syntax"), ("render", "body")):
+        if section == place and item.get(key, "text") not in BODIES:
+            raise GrammarError(file, f"{place}.{key}", f"{item[key]!r} is none of {', '.join(sorted(BODIES))}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:
