@@ -106,7 +106,7 @@ class StreamScrubber(Machine):
         self._room = 0  # how many of them may be kept before the limits are looked at
         # What a prompt says of itself is known better than what the prompts of a model are like.
         if reasoning == "open" or (reasoning == "auto" and self._tables.opened and not prefill):
-            self._enter_reasoning(self._tables.label)
+            self._enter_reasoning()
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")
         if prefill:

@@ -27,6 +27,7 @@ NAMES: Final = {"vllm": 42, "sglang": 36}
 TO_COME: Final = frozenset(
     {
         "apertus",
+        "apriel",
         "beam",
         "cohere",
         "dots",

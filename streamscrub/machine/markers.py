@@ -23,11 +23,6 @@ SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=
 SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
 
 
-def label_of(role: Role) -> bytes:
-    """What belongs to a reasoning opener where it stands directly behind it."""
-    return str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
-
-
 class Markers(LineStarts):
     """One handler a kind; each returns MORE (hold), DONE (another mode) or DEAD (scanning goes on)."""
 
@@ -187,7 +182,7 @@ class Markers(LineStarts):
         if not role.special and not (starts or self._after_markup or self._prefilling):
             return self._release(role, p, size)
         self._markup("delimiter", p, p + size)
-        self._enter_reasoning(label_of(role))
+        self._enter_reasoning(role.target)
         return DONE
 
     def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:

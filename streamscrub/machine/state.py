@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import utf_8_decode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -265,9 +266,12 @@ class State:
         self._mode = DROP
         self._drop_kind = kind
 
-    def _enter_reasoning(self, label: bytes) -> None:
+    def _enter_reasoning(self, section: Mapping[str, Any] | None = None) -> None:
+        """A section opened: by a marker of this table of a grammar file, or (None) by the prompt."""
         self._mode = REASON
-        self._label = label
+        self._label = self._tables.label
+        if section is not None:
+            self._label = str(section.get("label", "")).encode()
         self._frame_kind = ""
         self._frame = None
         self._draft_from = -1
