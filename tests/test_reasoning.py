@@ -214,7 +214,8 @@ def test_a_section_whose_opener_is_cut(form: dict[str, Any]) -> None:
     mark = opens.strip()
     for at in range(3, len(mark)):
         result = read(form, mark[:at], "length")
-        assert (result.calls, result.rejected) == ([], [])
+        # A recipient that was cut could have been a tool.
+        assert (result.calls, [call.name for call in result.rejected if call.reason != "truncated"]) == ([], [])
         # A word of the header is no answer, and one or two characters of a token are nothing yet.
         if mark.startswith("<") and not mark[:at].endswith(("<", "<|")):
             assert result.text == ""
