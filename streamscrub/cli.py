@@ -609,8 +609,13 @@ def _difference(example: dict[str, Any], result: Scrubbed) -> str:
     }
     for key, value in wanted.items():
         if not _same(found[key], value):
-            return f"{key}: expected {_short(value)}, found {_short(found[key])}"
+            return f"{key}: expected {_quoted(value)}, found {_quoted(found[key])}"
     return ""
+
+
+def _quoted(value: Any) -> str:
+    """A value as JSON on one line, so that blanks at its ends and empty texts are seen."""
+    return _short(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _same(found: Any, wanted: Any) -> bool:

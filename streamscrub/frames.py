@@ -214,6 +214,11 @@ class HeaderReader:
         if word and any(name.startswith(word) and name != word for name in self._known):
             # A channel or a role that was cut is no message.
             return False
+        known = self._words(bytes(buf[self._from : end]))
+        rest = _AFTER_ROLE.match(buf, self._from + known, end)
+        if known and rest is not None and rest.end() == end and self._tokens in self.frame.start:
+            # Neither is a recipient that was.
+            return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from .bodies import BODIES
+from .fileforms import wrong_values
 from .modelids import spellings
 
 if TYPE_CHECKING:
@@ -149,6 +150,8 @@ def _check(data: dict[str, Any], file: str) -> None:
             _section(content, section, file)
     for key in ("models", "needs"):
         _strings(data.get(key, []), key, file, longest=200)
+    for key, problem in wrong_values(data):
+        raise GrammarError(file, key, problem)
 
 
 def _section(item: dict[str, Any], section: str, file: str) -> None:
@@ -164,9 +167,9 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
             _strings(value, below, file, longest=200)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if (section == "body" or (section == "tags" and "syntax" in item)) and item.get("syntax") not in BODIES:
-        known = ", ".join(sorted(BODIES))
-        raise GrammarError(file, f"{section}.syntax", f"{item.get('syntax')!r} is none of {known}")
+    for place, key in (("body", "syntax"), ("tags", "syntax"), ("render", "body")):
+        if section == place and item.get(key, "text") not in BODIES:
+            raise GrammarError(file, f"{place}.{key}", f"{item[key]!r} is none of {', '.join(sorted(BODIES))}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:

@@ -11,7 +11,8 @@ _FILES: Final = re.compile(r"\.(?:gguf|safetensors|bin|onnx)\Z|-\d{5}-of-\d{5}\Z
 _WEIGHTS: Final = re.compile(
     r"[-_.:](?:gguf|ggml|awq|gptq|exl[23]|mlx|marlin|onnx|openvino|bnb|autoround|ud|imat|i1|dynamic|quantized|quant"
     r"|(?:nv|mx)?fp(?:4|8|16|32)(?:-dynamic)?|bf16|int[48]|w\d{1,2}a\d{1,2}|\d(?:\.\d{1,2})?-?(?:bit|bpw)|4bit-dwq|dwq"
-    r"|(?:iq|q)[1-8](?:_[0-9a-z]{1,3}){0,3})\Z"
+    # A bare `q1` is part of a name.
+    r"|(?:iq|q)[1-8](?:_[0-9a-z]{1,3}){1,3}|q[2-8])\Z"
 )
 # `us.anthropic.claude-…` and `Qwen_Qwen3-32B`: words before the id itself.
 _DOTTED: Final = re.compile(r"(?:[a-z-]{2,16}\.){1,3}(?=[a-z])|[a-z-]{2,24}_(?=[a-z])")

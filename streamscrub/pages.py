@@ -84,9 +84,10 @@ def _facts(grammar: Grammar) -> Iterator[tuple[str, list[str]]]:
     if headers:
         yield "Before the body", _codes(headers)
     for one in data.get("body", ()):
-        yield "Body", [f"{_SYNTAXES[one['syntax']]}, in {_places(grammar, one['envelope'])}"]
+        yield "Body", [f"{_SYNTAXES.get(one['syntax'], one['syntax'])}, in {_places(grammar, one['envelope'])}"]
     for one in data.get("pairs", ()):
-        yield "Body", [f"{_SYNTAXES['pairs']}, in {_places(grammar, one['envelope'])}"]
+        if one.get("envelope"):
+            yield "Body", [f"{_SYNTAXES['pairs']}, in {_places(grammar, one['envelope'])}"]
         yield (
             "Tags",
             _codes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,7 @@ class _Entry:
     separators: list[str] = field(default_factory=list)
     bodies: list[tuple[int, Mapping[str, Any], Grammar]] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    declared: bool = False  # a file says what it is; else bodies only hope for it
 
 
 @dataclass(slots=True)
@@ -124,6 +126,7 @@ class _Union:
         for grammar in self.grammars:
             self._collect(grammar)
         for grammar in self.grammars:
+            self._settle_names(grammar)
             self._standing_alone(grammar)
         for name, family in self.families.items():
             self._tag_roles(name, family)
@@ -155,13 +158,20 @@ class _Union:
         raw = literal.encode()
         key = raw if special else raw.lower()
         old = self.roles.get(key)
-        if old is not None:
-            calls = (Kind.OPEN, Kind.TAG)
-            if old.kind in calls and kind in calls and old.target != target:
-                raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
-            if old.kind <= kind:
-                return
+        calls = (Kind.OPEN, Kind.TAG)
+        for other in (old, self._spelled_otherwise(key, bool(more.get("attributes")))):
+            if other is not None and other.kind in calls and kind in calls and other.target != target:
+                owner = f"opens calls of {other.grammar} already: list it in needs"
+                hint = f" and name its envelope {other.target!r} in a [[body]]" if other.kind is Kind.OPEN else ""
+                raise GrammarError(grammar.file, literal, owner + hint)
+        if old is not None and old.kind <= kind:
+            return
         self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
+
+    def _spelled_otherwise(self, key: bytes, attributes: bool) -> Role | None:
+        """The same tag, of which one file says that it may carry attributes and another that it may not."""
+        other = self.roles.get(key + b">" if attributes else key.removesuffix(b">"))
+        return other if other is not None and other.attributes != attributes else None
 
     def _of(self, *kinds: Kind) -> Sentinels:
         return _sentinels(role for role in self.roles.values() if role.kind in kinds)
@@ -176,6 +186,7 @@ class _Union:
         data = grammar.data
         for one in data.get("envelope", ()):
             entry = self.entries.setdefault(one["name"], _Entry())
+            entry.declared = True
             special = bool(one.get("special"))
             entry.open += [
                 (word, one, grammar) for literal in one.get("open", ()) for word in spelled(literal, special)
@@ -234,6 +245,22 @@ class _Union:
         framing.bodies += [(syntax, grammar.name, family) for syntax in data.get("bodies", ())]
         if "type" in data:
             framing.types[data["type"]] = grammar.name
+
+    def _settle_names(self, grammar: Grammar) -> None:
+        """A body and a fence need an envelope that some file declares."""
+        wanted = [
+            (f"{key}.envelope", one["envelope"])
+            for key in ("body", "pairs")
+            for one in grammar.data.get(key, ())
+            if "envelope" in one
+        ]
+        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.data.get("fence", ()) if "envelope" in one]
+        known = sorted(name for name, entry in self.entries.items() if entry.declared)
+        for key, names in wanted:
+            if names and not set(names) & set(known):
+                near = difflib.get_close_matches(names[0], known, 1)
+                hint = f", did you mean {near[0]}?" if near else "; list the file that has it in needs"
+                raise GrammarError(grammar.file, key, f"no [[envelope]] here is named {names[0]!r}{hint}")
 
     # -- roles
 

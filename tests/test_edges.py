@@ -67,6 +67,8 @@ ROWS: Final[list[Row]] = [
     ("<|channel|>ana", "length", "", [], []),
     ("Hi. <|channel|>fin", "stop", "Hi. ", [], []),
     ("Hi. <|start|>assi", "length", "Hi. ", [], []),
+    ("Hi. <|start|>assistant t", "length", "Hi. ", [], []),
+    ("Hi. <|start|>assistant\n", "stop", "Hi. ", [], []),
     ("<|channel|>Noon.", "stop", "Noon.", [], []),
     ("<|start|>assistant<i>" + 400 * "a", "stop", "<i>" + 400 * "a", [], []),
     ("```tool_code\nnoop()\n```\n```tool_outputs\npong\n```\nok", "stop", "ok", [NOOP], []),

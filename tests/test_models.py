@@ -99,6 +99,7 @@ def test_no_two_files_claim_a_model_equally(model: str) -> None:
         ("bartowski/Qwen_Qwen3-32B-GGUF", "qwen3-32b"),
         ("accounts/fireworks/models/glm-4p5", "glm-4.5"),
         ("kimi_k2", "kimi-k2"),
+        ("mlx-community/Qwen3-8B-q4", "qwen3-8b"),
     ],
 )
 def test_what_others_add_to_an_id_is_ignored(written: str, plain: str) -> None:
@@ -117,6 +118,10 @@ def test_odd_ids_name_nothing_and_raise_nothing(model: str) -> None:
 def test_an_id_that_is_nothing_but_a_suffix_stays() -> None:
     assert spellings("fp8") == ("fp8",)
     assert spellings("-gguf") == ("-gguf",)
+
+
+def test_a_name_that_ends_like_a_quantisation_stays() -> None:
+    assert spellings("IQuestLab/IQuest-Q1-GGUF") == ("iquestlab/iquest-q1", "iquest-q1")
 
 
 def test_a_local_tag_is_tried_both_ways() -> None:

@@ -27,6 +27,7 @@ NAMES: Final = {"vllm": 42, "sglang": 36}
 TO_COME: Final = frozenset(
     {
         "apertus",
+        "apriel",
         "beam",
         "cohere",
         "dots",
@@ -120,7 +121,7 @@ def test_a_section_that_the_caller_says_is_open(form: dict[str, Any]) -> None:
 @each("prefill")
 def test_a_model_that_writes_the_opener_of_the_prompt_again(form: dict[str, Any]) -> None:
     opens, closes, answer, end = around(form)
-    text = f"{opens}Look it up.{closes}{answer}Noon.{end}"
+    text = f"{form.get('again', opens)}Look it up.{closes}{answer}Noon.{end}"
     assert told(read(form, text, prefill=form["prefill"])) == ("Look it up.", "Noon.", [], [])
     assert told(read(form, text, reasoning="open")) == ("Look it up.", "Noon.", [], [])
 
@@ -151,7 +152,7 @@ def test_a_doubled_opener_or_closer_counts_once(form: dict[str, Any]) -> None:
     opens, closes, answer, end = around(form)
     if form.get("words"):
         return
-    for start, stop in ((opens + opens, closes), (opens, closes + closes)):
+    for start, stop in ((opens + form.get("again", opens), closes), (opens, closes + closes)):
         assert told(read(form, f"{start}Look it up.{stop}{answer}Noon.{end}")) == ("Look it up.", "Noon.", [], [])
 
 
@@ -213,7 +214,8 @@ def test_a_section_whose_opener_is_cut(form: dict[str, Any]) -> None:
     mark = opens.strip()
     for at in range(3, len(mark)):
         result = read(form, mark[:at], "length")
-        assert (result.calls, result.rejected) == ([], [])
+        # A recipient that was cut could have been a tool.
+        assert (result.calls, [call.name for call in result.rejected if call.reason != "truncated"]) == ([], [])
         # A word of the header is no answer, and one or two characters of a token are nothing yet.
         if mark.startswith("<") and not mark[:at].endswith(("<", "<|")):
             assert result.text == ""

@@ -43,6 +43,7 @@ ORDER: Final = (
     "frames",
     "lines",
     "modelids",
+    "fileforms",
     "grammar",
     "spellings",
     "tables",

@@ -26,11 +26,6 @@ def sigil_end(buf: bytearray, i: int, end: int, sigil: Sigil) -> tuple[int, bool
     return stop, not whole and sigil.tag_end.rest_cut.match(buf, i, end) is not None
 
 
-def label_of(role: Role) -> bytes:
-    """What belongs to a reasoning opener where it stands directly behind it."""
-    return str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
-
-
 class Markers(LineStarts):
     """One handler a kind; each returns MORE (hold), DONE (another mode) or DEAD (scanning goes on)."""
 

@@ -8,7 +8,7 @@ from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
-from .markers import label_of, sigil_end
+from .markers import sigil_end
 from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
 
@@ -132,7 +132,7 @@ class ReasoningMode(TextMode):
             self._swallow("delimiter", p, p + size)
             if self._draft_from >= 0:
                 return DEAD
-            self._label = label_of(role)
+            self._label = str(role.target.get("label", "")).encode()
             return DONE
         if kind == Kind.CONTROL and role.special:
             self._swallow("control", p, p + size)
