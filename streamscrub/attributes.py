@@ -30,9 +30,53 @@ TAG_END_CUT: Final = re.compile(rb"[ \t\r\n]{0,%d}+/?\Z" % MAX_BLANKS)
 CHILD: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]{0,%d}+>" % (MAX_NAME, MAX_BLANKS))
 CHILD_CUT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,%d}+[ \t\r\n]{0,%d}+)?\Z" % (MAX_NAME, MAX_BLANKS))
 _END: Final = re.compile(_BLANK + rb"/?\|?>")
+# The rest of a tag of a special syntax behind the start of its name, and the same as the stream cuts it.
+SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=\s))?" % MAX_HEADER)
+SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
 
 
-def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, str]]:
+def _begun(literals: tuple[bytes, ...]) -> bytes:
+    """A pattern of all proper prefixes of these, the empty one included, at the end of the bytes."""
+    branches = []
+    for literal in literals:
+        branch = b""
+        for place in range(len(literal) - 2, -1, -1):
+            branch = re.escape(literal[place : place + 1]) + (b"(?:" + branch + b")?+" if branch else b"")
+        branches.append(branch)
+    return b"(?:" + b"|".join([*branches, b""]) + rb")\Z"
+
+
+class TagEnd:
+    """How the tags of a syntax end: with a bracket, or with a token of their own.
+
+    ``opener`` is the end behind attributes, ``closer`` the one behind the name of a closing tag, ``rest`` all behind
+    the name of any tag; each with what it may become. A token may be missing where one of ``starts`` begins a tag.
+    """
+
+    __slots__ = ("closer", "closer_cut", "opener", "opener_cut", "rest", "rest_cut", "starts")
+
+    def __init__(self, tokens: tuple[bytes, ...] = (), starts: tuple[bytes, ...] = ()) -> None:
+        self.starts = starts
+        self.opener = _END
+        self.opener_cut: re.Pattern[bytes] | None = None
+        self.closer, self.closer_cut = TAG_END, TAG_END_CUT
+        self.rest, self.rest_cut = SIGIL_TAG, SIGIL_CUT
+        if tokens:
+            blanks = rb"[ \t\r\n]{0,%d}+" % MAX_BLANKS
+            token = b"(?:" + b"|".join(map(re.escape, tokens)) + b")"
+            start = b"(?=" + b"|".join(map(re.escape, starts)) + b")"
+            self.opener = re.compile(blanks + token)
+            self.opener_cut = re.compile(blanks + _begun(tokens))
+            self.closer = re.compile(blanks + b"(?:" + token + b"|" + start + b")")
+            self.closer_cut = re.compile(blanks + _begun((*tokens, *starts)))
+            self.rest = re.compile(rb"[^<>\n\r]{0,%d}?" % MAX_HEADER + token)
+            self.rest_cut = re.compile(rb"[^<>\n\r]{0,%d}+" % MAX_HEADER + _begun(tokens))
+
+
+PLAIN_END: Final = TagEnd()
+
+
+def read_attributes(buf: bytearray, i: int, end: int, tag_end: TagEnd = PLAIN_END) -> tuple[int, int, dict[str, str]]:
     """Attributes from behind a tag's name to the end of the tag.
 
     Returns (MORE, DEAD or DONE, index behind the tag, values). ``=NAME>`` counts as ``name="NAME"``; a self-closing
@@ -41,7 +85,7 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
     """
     found: dict[str, str] = {}
     start = i
-    equals = _EQUALS.match(buf, i, end)
+    equals = _EQUALS.match(buf, i, end) if tag_end is PLAIN_END else None
     if equals is not None and equals.end() - start <= MAX_HEADER:
         found["name"] = equals.group(1).strip(b"\"'").decode("utf-8", "replace")
         if equals.group(2) == b"/>":
@@ -50,7 +94,7 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
             return DEAD, equals.end(), found
         return DONE, equals.end(), found
     while True:
-        close = _END.match(buf, i, end)
+        close = tag_end.opener.match(buf, i, end)
         if close is not None:
             if b"/" in close.group():
                 found["/"] = ""
@@ -58,7 +102,9 @@ def read_attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[st
         one = _ATTRIBUTE.match(buf, i, end)
         if one is None or one.end() - start > MAX_HEADER:
             growing = end - start <= MAX_HEADER and (
-                _PREFIX.match(buf, i, end) is not None or (i == start and _EQUALS_PREFIX.match(buf, i, end) is not None)
+                _PREFIX.match(buf, i, end) is not None
+                or (i == start and _EQUALS_PREFIX.match(buf, i, end) is not None)
+                or (tag_end.opener_cut is not None and tag_end.opener_cut.match(buf, i, end) is not None)
             )
             return (MORE if growing else DEAD), i, found
         value = next((group for group in one.groups()[1:] if group is not None), b"")

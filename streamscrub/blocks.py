@@ -8,6 +8,7 @@ out, and the first that is left at the end wins.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,8 +44,9 @@ class Use:
 class Envelope:
     """An opener with all that may follow it, compiled from the grammar files.
 
-    ``inner`` are openers of other calls: behind this opener they make it a mere wrapper. ``separators`` are the
-    markers that may stand in a header. ``named`` are the bodies for an opener that carries the name itself.
+    ``inner`` are openers of other calls: behind this opener they make it a mere wrapper. ``tags`` are those that do so
+    behind a header, because they carry a name of their own. ``separators`` are the markers that may stand in a header.
+    ``named`` are the bodies for an opener that carries the name itself.
     """
 
     name: str
@@ -53,13 +55,16 @@ class Envelope:
     named: tuple[Use, ...] = ()
     headed: tuple[Use, ...] = ()
     inner: Sentinels = NOTHING
+    tags: Sentinels = NOTHING
     separators: Sentinels = NOTHING
     headers: tuple[tuple[str, ...], ...] = ()
+    spellings: Mapping[bytes, str] = field(default_factory=dict)  # a separator on the wire -> in the headers
     special: bool = False
     closes: bool = True
     chains: bool = False
     fenced: bool = False  # a fence around the body belongs to the format
     from_last: bool = False  # the last byte of the opener is the first of the body
+    shared: bool = False  # the opener begins other messages, too: only a separator makes it a call
     demand: bool = False  # an offered name must be read before it counts as a call
     unbracketed: bool = False  # a body behind a header may begin with anything
 
@@ -240,7 +245,11 @@ class BlockReader:
                     self.at = i + size
                     self.closed = True
                     return DONE
-                return NEST if markers is envelope.inner else DEAD
+                if markers is envelope.inner:
+                    return NEST
+                if not self.evidence:
+                    return DEAD
+                break  # what named the call makes it one, so a body is looked for all the same
             if parameter is not None and "name" not in self.attributes:
                 # A call without a name, which is malformed.
                 self._begin((parameter,), i, "", None)
@@ -287,7 +296,7 @@ class BlockReader:
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
         if "name" in self.attributes:
-            self._whole(Part(self.envelope.named[0], i, i, "whole", self.attributes["name"]))
+            self._whole(Part(self.envelope.named[0], i, i, "closed", self.attributes["name"]))
 
     def _header(self, buf: bytearray, end: int, final: bool) -> int:
         """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""
@@ -332,10 +341,13 @@ class BlockReader:
                         i = gap.end() if gap is not None else i
                 self._begin(envelope.headed, i, named, model_id)
                 return -1
-            for markers in (envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end)
+            for markers in (envelope.tags, envelope.around.close, envelope.around.outer):
+                size = markers.at(buf, i, end) if markers is not envelope.tags or self._pieces else 0
                 if size == CUT:
                     return MORE
+                if size > 0 and markers is envelope.tags:
+                    self.at = i
+                    return NEST
                 if size > 0:
                     return self._header_ended(bytes(buf[self._from : i]), i, size, markers is envelope.around.close)
             return self._unheaded(i)
@@ -346,7 +358,7 @@ class BlockReader:
             self.at = i
             return DEAD
         alone = not self._pieces
-        if alone and by_closer and not self._offered(text):
+        if alone and (self.envelope.shared or (by_closer and not self._offered(text))):
             # Words between two tokens: nothing that the format wants next was there.
             self.at = i
             return DEAD
@@ -401,9 +413,10 @@ class BlockReader:
 
     def _matched(self) -> dict[str, str] | None:
         """The fields of the first template that fits the header so far."""
+        spellings = self.envelope.spellings
         flat: list[str] = []
         for text, separator in self._pieces:
-            flat += [text.decode("utf-8", "replace").strip(), separator.decode("utf-8")]
+            flat += [text.decode("utf-8", "replace").strip(), spellings.get(separator, "")]
         while flat and not flat[-1]:
             flat.pop()
         return next(
@@ -511,6 +524,14 @@ class BlockReader:
                 self._from = i
                 self._begin((last.use,), i, last.name, last.model_id)
                 return -1
+        again = self.parts[-1].use.body.again
+        if again is not None:
+            if again[0].match(buf, i, min(end, i + MAX_HEADER)) is not None:
+                self._from = i
+                self._begin((self.parts[-1].use,), i, None, None)
+                return -1
+            if not final and end - i < MAX_HEADER and again[1].match(buf, i, end) is not None:
+                return MORE
         if envelope.chains and (byte == 0x5F or 65 <= (byte & 0xDF) <= 90):
             self._from = i
             self.at = done

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from .blocks import Use
 from .limits import MAX_HEADER
 from .names import Offer
-from .reading import DONE, MORE, Around, Run
+from .reading import DONE, MORE, NOTHING, Around, Run
 from .sentinels import CUT, Sentinels, sentinels
 
 _RECIPIENT: Final = re.compile(r"\bto=([^\s<{]*)")
@@ -24,7 +24,7 @@ class Frame:
     """One framed format, as its grammar file states it.
 
     A message is ``start`` role ``channel`` words ``message`` body, ended by one of ``ends``; ``channel`` or ``start``
-    may be missing. ``routes`` map channels and recipients to "reasoning", "text" or "call".
+    may be missing. ``routes`` map channels and recipients to "reasoning", "text", "dropped" or "call".
     """
 
     name: str
@@ -38,7 +38,9 @@ class Frame:
     channels: Mapping[str, str]
     recipients: Mapping[str, str]
     around: Around = field(default_factory=Around)
+    inner: Sentinels = NOTHING  # openers of calls that a call's message may hold
     uses: tuple[Use, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)  # a word in a header -> whose bodies the message holds
 
     @classmethod
     def read(cls, name: str, data: Mapping[str, Any]) -> Frame:
@@ -93,9 +95,13 @@ class Frame:
         """Tokens that carry nothing where they stand alone."""
         return (*self.message, *self.ends, *self.constrain)
 
-    def bound(self, around: Around, uses: tuple[Use, ...]) -> Frame:
+    def bound(self, around: Around, inner: Sentinels, uses: tuple[Use, ...], types: Mapping[str, str]) -> Frame:
         """The same with the compiled surroundings of a call's body."""
-        return replace(self, around=around, uses=uses)
+        return replace(self, around=around, inner=inner, uses=uses, types=types)
+
+    def typed(self, word: str) -> tuple[Use, ...]:
+        """The bodies of a call's message, those first that its header says."""
+        return tuple(sorted(self.uses, key=lambda use: use.grammar != self.types.get(word)))
 
     def __deepcopy__(self, memo: object) -> Frame:
         return self
@@ -105,9 +111,10 @@ class Frame:
 class Header:
     """What a message header says."""
 
-    kind: str  # "call", "reasoning", "text", "turn" (another role speaks) or "" (no message at all)
+    kind: str  # "call", "reasoning", "text", "dropped", "turn" (another role speaks) or "" (no message at all)
     recipient: str = ""
     code: bool = False  # the body is code, not JSON
+    type: str = ""  # a word for what the body is
 
 
 class HeaderReader:
@@ -140,15 +147,16 @@ class HeaderReader:
         while True:
             i, size = marks.find(buf, self.at, end, final)
             outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final or size > 0)
-            if min(i, outer[0]) - self._start > MAX_HEADER:
-                return self._ended(buf, self._from, self._from)
+            stop = min(i, outer[0])
             if self._tokens in frame.start:
                 # A role and words behind it are a message without a token, and shown at once.
-                stop = min(i, outer[0])
-                known = self._from + self._words(bytes(buf[self._from : stop]))
-                header = _AFTER_ROLE.match(buf, known, stop)
-                if known > self._from and header is not None and header.end() < stop and buf[header.end()] != 0x7B:
+                limit = min(stop, self._start + MAX_HEADER)
+                known = self._from + self._words(bytes(buf[self._from : limit]))
+                header = _AFTER_ROLE.match(buf, known, limit)
+                if known > self._from and header is not None and header.end() < limit and buf[header.end()] != 0x7B:
                     return self._ended(buf, header.end() + 1, header.end())
+            if stop - self._start > MAX_HEADER:
+                return self._ended(buf, self._from, self._from)
             if outer[1] > 0 and outer[0] < i:
                 # A token of another format: this is no header.
                 return self._ended(buf, outer[0], outer[0])
@@ -202,14 +210,27 @@ class HeaderReader:
 
     def ended(self, buf: bytearray, end: int) -> bool:
         """The stream ended in the header: is there a message in it? Then ``header`` and ``at`` are set."""
+        word = bytes(buf[self._from : end]).strip().decode("utf-8", "replace")
+        if word and any(name.startswith(word) and name != word for name in self._known):
+            # A channel or a role that was cut is no message.
+            return False
+        known = self._words(bytes(buf[self._from : end]))
+        rest = _AFTER_ROLE.match(buf, self._from + known, end)
+        if known and rest is not None and rest.end() == end and self._tokens in self.frame.start:
+            # Neither is a recipient that was.
+            return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""
+
+    @property
+    def _known(self) -> Iterable[str]:
+        """The words that may stand first behind the present token."""
+        return self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
 
     def _words(self, text: bytes) -> int:
         """How many bytes of the last piece of the header are its role or channel."""
         lead = len(text) - len(text.lstrip())
-        names = self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
-        return max((lead + len(name) for name in names if text.startswith(name.encode(), lead)), default=0)
+        return max((lead + len(name) for name in self._known if text.startswith(name.encode(), lead)), default=0)
 
     def recipient(self, buf: bytearray, end: int) -> str:
         """The recipient as far as the header was read, "" if there is none."""
@@ -238,7 +259,8 @@ class HeaderReader:
             return Header("turn")
         called = next((name for name in reversed(names) if self.frame.calls(name)), "")
         if called:
-            return Header("call", called, "code" in words)
+            typed = next((word for word in words if word in frame.types), "")
+            return Header("call", called, "code" in words, typed)
         for name in reversed(names):
             if name in frame.recipients:
                 kind = frame.recipients[name]

@@ -5,46 +5,52 @@ A file is literals, forms and examples. Its keys are a closed list, and a key mu
 
 from __future__ import annotations
 
-import difflib
 import json
+import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .bodies import BODIES
+from .fileforms import wrong_values
 from .modelids import spellings
-from .templates import Owners, Unfit, compile_template, write_template
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .templates import Owners
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_TOKENIZER: Final = 8 * 1024 * 1024  # bytes of a tokenizer's configuration, which lists its added tokens
 _MAX_LITERAL: Final = 64  # bytes of one marker
+_VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {
     section: frozenset(keys.split())
     for section, keys in {
-        "": "name models source title needs always needs_model envelope body section tags pairs reasoning control "
+        "": "name models source title needs always envelope body section tags pairs reasoning control "
         "answer turn result frame line fence elements render example",
-        "envelope": "name open close special attributes headers separators chains fenced from_last demand",
+        "envelope": "name open close special attributes headers separators chains fenced from_last demand "
+        "unclosed shared",
         "body": "envelope syntax order named headed headers separators settings quotes",
         "section": "open close special",
-        "tags": "of sigils call key wrapper special spelling entities",
+        "tags": "of syntax sigils call key wrapper special spelling entities escaped tag_end",
         "tags.key": "name newline entities",
-        "pairs": "envelope order headed newline repeats key_open key_close value_open value_close separator type_open "
-        "type_close",
-        "reasoning": "open close special label begins",
+        "pairs": "of envelope order headed newline repeats key_open key_close value_open value_close separator "
+        "type_open type_close",
+        "reasoning": "open close special label ends resumes needs_model opened_for begins",
         "control": "tokens after_markup",
-        "answer": "open close",
+        "answer": "open close special",
         "turn": "open own",
         "result": "open close special after_call",
-        "frame": "start channel message ends constrain roles prefix route",
+        "frame": "of bodies type start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
-        "line": "syntax start then order",
+        "line": "syntax start then others order",
         "fence": "languages envelope reads",
         "elements": "reserved",
         "render": "call calls body join section result thinking guide form",
@@ -55,7 +61,9 @@ _LISTS: Final = frozenset(
     ("answer", "envelope", "body", "section", "tags", "pairs", "reasoning", "result", "line", "fence", "example")
 )
 # Keys whose values are markers.
-_MARKERS: Final = frozenset(["open", "close", "own", "tokens", "after_markup", "ends", "separators", "separator"])
+_MARKERS: Final = frozenset(
+    ["open", "close", "own", "tokens", "after_markup", "ends", "separators", "separator", "tag_end"]
+)
 
 
 class GrammarError(ValueError):
@@ -81,14 +89,13 @@ class Grammar:
 
         Raises ``GrammarError`` (a ``ValueError``) that names the file and the key.
         """
-        where = Path(path)
         try:
-            raw = where.read_bytes()
+            with open(path, "rb") as file:
+                raw = file.read()
         except OSError as error:
             raise GrammarError(str(path), "", f"cannot be read: {error.strerror}") from None
-        if where.suffix == ".json":
-            return cls._of_tokenizer(raw, where.name)
-        return cls.parse(raw, where.name)
+        name = os.path.basename(path)
+        return cls._of_tokenizer(raw, name) if name.endswith(".json") else cls.parse(raw, name)
 
     @classmethod
     def parse(cls, raw: bytes, file: str) -> Grammar:
@@ -120,6 +127,8 @@ class Grammar:
         ``start_anchor`` are the literals before the model's turn, where the grammar does not state them. Raises
         ``GrammarError`` with the reason for a grammar that a template cannot express.
         """
+        from .templates import Unfit, compile_template, write_template
+
         anchors = [start_anchor] if isinstance(start_anchor, str) else list(start_anchor)
         needed = [one.data for one in with_needed((self,)) if one.name != self.name and not one.data.get("always")]
         try:
@@ -131,6 +140,8 @@ class Grammar:
 
     @classmethod
     def _of_template(cls, template: Any, name: str, file: str) -> Grammar:
+        from .templates import Unfit, compile_template
+
         if name in shipped():
             raise GrammarError(file, "name", f"{name!r} is the name of a shipped grammar")
         try:
@@ -164,8 +175,11 @@ class Grammar:
 
     def speaks(self, model: str) -> bool:
         """Does one of the patterns match this model id, in any case, with or without its provider and suffixes?"""
-        names = spellings(model)
-        return any(fnmatchcase(name, pattern.lower()) for pattern in self.models for name in names)
+        return _matches(self.models, model)
+
+    def opens(self, model: str) -> bool:
+        """Does the prompt of this model always open one of the grammar's reasoning sections?"""
+        return any(_matches(one.get("opened_for", ()), model) for one in self.data.get("reasoning", ()))
 
     @property
     def examples(self) -> list[dict[str, Any]]:
@@ -176,12 +190,19 @@ class Grammar:
         return (_grammar, (self.name, dict(self.data), self.file))
 
 
+def _matches(patterns: Iterable[str], model: str) -> bool:
+    names = spellings(model)
+    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
+
+
 def _grammar(name: str, data: dict[str, Any], file: str) -> Grammar:
     return Grammar(name, data, file)
 
 
 @cache
 def _owners() -> Owners:
+    from .templates import Owners
+
     return Owners.of({name: grammar.data for name, grammar in shipped().items()})
 
 
@@ -204,6 +225,8 @@ def _check(data: dict[str, Any], file: str) -> None:
             _section(content, section, file)
     for key in ("models", "needs"):
         _strings(data.get(key, []), key, file, longest=200)
+    for key, problem in wrong_values(data):
+        raise GrammarError(file, key, problem)
 
 
 def _section(item: dict[str, Any], section: str, file: str) -> None:
@@ -215,18 +238,27 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 raise GrammarError(file, below, f"must be a list of tables: [[{below}]]")
             for one in value:
                 _keys(one, below, file, below)
+        elif key == "opened_for":
+            _strings(value, below, file, longest=200)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if section == "body" and item.get("syntax") not in BODIES:
-        raise GrammarError(file, "body.syntax", f"{item.get('syntax')!r} is none of {', '.join(sorted(BODIES))}")
+    for place, key in (("body", "syntax"), ("tags", "syntax"), ("render", "body")):
+        if section == place and item.get(key, "text") not in BODIES:
+            raise GrammarError(file, f"{place}.{key}", f"{item[key]!r} is none of {', '.join(sorted(BODIES))}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:
     for key in item:
         if key not in _KEYS[section]:
-            near = difflib.get_close_matches(key, _KEYS[section], 1)
+            near = _near(key, _KEYS[section], 1)
             hint = f", did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(_KEYS[section]))}"
             raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{hint}")
+
+
+def _near(word: str, known: Iterable[str], most: int) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, list(known), most)
 
 
 def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> None:
@@ -235,27 +267,31 @@ def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> No
     for one in value:
         if not 1 <= len(one.encode()) <= longest:
             raise GrammarError(file, key, f"{one[:60]!r} is not 1 to {longest} bytes long")
+        if 0 <= one.encode().find(b"{") < 4 and longest == _MAX_LITERAL and _VARYING.search(one):
+            raise GrammarError(file, key, f"{one[:60]!r} does not begin with four bytes that never vary")
 
 
 # -- the files that come with the library
 
 
 @cache
-def folder() -> Path:
+def folder() -> str:
     """Where the grammar files are: in the package, or beside it in a checkout."""
-    home = Path(str(files("streamscrub")))
-    data = home / "grammars"
-    return data if data.is_dir() else home.parent / "grammars"
+    home = os.path.dirname(os.path.abspath(__file__))
+    data = os.path.join(home, "grammars")
+    return data if os.path.isdir(data) else os.path.join(os.path.dirname(home), "grammars")
 
 
 @cache
 def shipped() -> dict[str, Grammar]:
     """Every grammar of the library by name."""
     found: dict[str, Grammar] = {}
-    for path in sorted(folder().glob("*.toml")):
-        grammar = Grammar.load(path)
+    for file in sorted(os.listdir(folder())):
+        if not file.endswith(".toml"):
+            continue
+        grammar = Grammar.load(os.path.join(folder(), file))
         if grammar.name in found:
-            raise GrammarError(path.name, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
+            raise GrammarError(file, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
         found[grammar.name] = grammar
     return found
 
@@ -274,12 +310,12 @@ def find(names: Iterable[str | Path | Grammar] | None) -> tuple[Grammar, ...]:
     for name in names:
         if isinstance(name, Grammar):
             chosen[name.name] = name
-        elif isinstance(name, Path) or (isinstance(name, str) and name.endswith((".toml", ".json"))):
+        elif isinstance(name, os.PathLike) or (isinstance(name, str) and name.endswith((".toml", ".json"))):
             grammar = Grammar.load(name)
             chosen[grammar.name] = grammar
         elif isinstance(name, str):
             if name not in known:
-                near = difflib.get_close_matches(name, known, 3)
+                near = _near(name, known, 3)
                 hint = f"; did you mean {', '.join(near)}?" if near else f"; known: {', '.join(known)}"
                 raise ValueError(f"unknown grammar {name!r}{hint}")
             chosen[name] = known[name]

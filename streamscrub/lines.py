@@ -693,6 +693,9 @@ class EmptyElementReader(LineReader):
         return [call]
 
 
+_ATTRIBUTE: Final = re.compile(rb"[ \t\r\n]*+([\w.:-]++)[ \t\r\n]*+=")
+
+
 @dataclass(slots=True)
 class Element:
     """The start of an element: its name, the index behind its tag, and the attributes of one without content."""
@@ -701,6 +704,7 @@ class Element:
     stop: int
     attributes: dict[str, str] = field(default_factory=dict)
     empty: bool = False
+    cut: bool = False  # the stream ends in its tag, behind the name of a declared attribute
 
 
 def element_at(
@@ -718,6 +722,10 @@ def element_at(
         return DEAD, None
     verdict, at, found = read_attributes(buf, stop, end)
     if verdict == MORE:
+        open_key = _ATTRIBUTE.match(buf, at, end) if final else None
+        keys = [*found, *((open_key.group(1).decode("utf-8", "replace"),) if open_key is not None else ())]
+        if final and keys and all(tool.key(key) is not None for key in keys):
+            return DONE, Element(name, end, found, empty=True, cut=True)
         return more, None
     if verdict == DEAD:
         return DEAD, None

@@ -12,6 +12,11 @@ from typing import Final
 NONE: Final = 0
 CUT: Final = -1
 
+# Parts of a marker that are not the same each time: what a checkpoint hangs on its tokens, blanks between two tokens.
+_PARTS: Final = {b"{suffix}": re.compile(rb"[\w.-]{1,24}+"), b"{blanks}": re.compile(rb"[ \t\r\n]{0,16}+")}
+_MOST: Final = 24  # bytes of such a part
+_SPLIT: Final = re.compile(b"(" + b"|".join(map(re.escape, _PARTS)) + b")")
+
 _NEAR: Final = 4  # bytes of a marker in the pattern; enough to tell it from text, few enough to compile at once
 
 
@@ -75,17 +80,51 @@ def _cases(node: _Node) -> list[int]:
     return [case for byte in node.next for case in ((byte, byte - 32) if 0x61 <= byte <= 0x7A else (byte,))]
 
 
+class _Elastic:
+    """A marker with parts that vary, cut into pieces."""
+
+    __slots__ = ("head", "longest", "pieces", "template")
+
+    def __init__(self, template: bytes) -> None:
+        self.template: Final = template
+        self.pieces: Final = tuple(piece for piece in _SPLIT.split(template) if piece)
+        self.head: Final = self.pieces[0]
+        self.longest: Final = sum(_MOST if piece in _PARTS else len(piece) for piece in self.pieces)
+
+    def at(self, word: bytes) -> int:
+        """The length of the marker that ``word`` begins with, or NONE, or CUT if ``word`` ends inside it."""
+        i, end = 0, len(word)
+        for piece in self.pieces:
+            part = _PARTS.get(piece)
+            if part is None:
+                here = word[i : i + len(piece)]
+                if here != piece:
+                    return CUT if piece.startswith(here) and i + len(here) == end else NONE
+                i += len(piece)
+                continue
+            found = part.match(word, i)
+            i = found.end() if found is not None else i
+            if i == end:
+                return CUT
+            if found is None:
+                return NONE
+        return i
+
+
 class Sentinels:
     """A set of marker literals that can be looked for in bytes that are still arriving.
 
     ``folded`` literals match without regard to ASCII case. Literals are 1 to 64 bytes. What may be one is found by a
     pattern of the first bytes, whose every place also matches the end of the bytes; what it is, by the sets of whole
     literals, and by their order for what may become one. So a marker cut by the network is held.
+
+    A literal may hold ``{suffix}`` (1 to 24 letters, digits, ``_``, ``.`` and ``-``) and ``{blanks}`` (up to 16). Its
+    first four bytes are the same each time.
     """
 
     __slots__ = (
-        "_compiled", "_folded", "_longest", "_near", "_sizes", "_whole", "exact", "leads", "literals", "loose",
-        "seconds",
+        "_compiled", "_elastic", "_folded", "_longest", "_near", "_plain", "_plain_loose", "_sizes", "_whole", "exact",
+        "leads", "literals", "loose", "seconds",
     )  # fmt: skip
 
     def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
@@ -103,10 +142,20 @@ class Sentinels:
         }
         self._near: bytes | None = None
         self._compiled: re.Pattern[bytes] | None = None
-        self._whole = frozenset(exact)
-        self._folded = frozenset(loose)
-        self._sizes = tuple(sorted({len(literal) for literal in self.literals}, reverse=True))
-        self._longest = self._sizes[0] if self._sizes else 0
+        self._plain = tuple(literal for literal in exact if not _SPLIT.search(literal))
+        self._plain_loose = tuple(literal for literal in loose if not _SPLIT.search(literal))
+        self._whole = frozenset(self._plain)
+        self._folded = frozenset(self._plain_loose)
+        self._sizes = tuple(sorted({len(literal) for literal in (*self._plain, *self._plain_loose)}, reverse=True))
+        # By their first bytes: the markers with parts that vary, each with whether its case counts.
+        self._elastic: dict[bytes, list[tuple[_Elastic, bool]]] = {}
+        stretching = [(_Elastic(literal), True) for literal in exact] + [
+            (_Elastic(literal), False) for literal in loose
+        ]
+        stretching = [(one, strict) for one, strict in stretching if len(one.pieces) > 1]
+        for one, strict in stretching:
+            self._elastic.setdefault(one.head[:_NEAR].lower(), []).append((one, strict))
+        self._longest = max([*self._sizes[:1], *(one.longest for one, _ in stretching)], default=0)
 
     @property
     def near(self) -> bytes:
@@ -114,9 +163,9 @@ class Sentinels:
         if self._near is None:
             strict, folding = _Node(), _Node()
             for literal in self.exact:
-                strict.add(literal)
+                strict.add(_SPLIT.split(literal)[0])
             for literal in self.loose:
-                folding.add(literal)
+                folding.add(_SPLIT.split(literal)[0])
             self._near = _pattern(strict, folding, _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
         return self._near
 
@@ -127,11 +176,33 @@ class Sentinels:
         word = bytes(buf[i : min(end, i + self._longest)])
         if not final and i + len(word) == end and self.is_prefix(word):
             return CUT
+        stretch = self._stretch(word)[0] if self._elastic else NONE
         folded = word.lower() if self._folded else b""
         for size in self._sizes:
+            if size <= stretch:
+                break
             if size <= len(word) and (word[:size] in self._whole or folded[:size] in self._folded):
                 return size
-        return NONE
+        return max(stretch, NONE)
+
+    def _stretch(self, word: bytes) -> tuple[int, bytes]:
+        """The longest marker with parts that vary at the start of ``word``, or that it may become: (size, literal)."""
+        found = (NONE, b"")
+        for one, strict in self._elastic.get(word[:_NEAR].lower(), ()):
+            size = one.at(word if strict else word.lower())
+            if size > found[0] or (size == CUT and found[0] == NONE):
+                found = (size, one.template)
+        return found
+
+    def template(self, word: bytes) -> bytes:
+        """The literal whose marker ``word`` is, where that has parts that vary."""
+        return self._stretch(word)[1]
+
+    @property
+    def sample(self) -> bytes:
+        """One of the markers as it stands on the wire."""
+        plain = (*self._plain, *self._plain_loose)
+        return plain[0] if plain else _SPLIT.sub(b"x", self.literals[0])
 
     def find(self, buf: bytes | bytearray, i: int, end: int, final: bool = False) -> tuple[int, int]:
         """The first marker at or after ``i``: (index, length or CUT). (end, NONE) if there is none."""
@@ -148,7 +219,20 @@ class Sentinels:
 
     def is_prefix(self, word: bytes) -> bool:
         """True if ``word`` is a proper prefix of a marker."""
-        return _begins_one(word, self.exact) or _begins_one(word.lower(), self.loose)
+        return (
+            _begins_one(word, self._plain)
+            or _begins_one(word.lower(), self._plain_loose)
+            or (bool(self._elastic) and self._begins_elastic(word))
+        )
+
+    def _begins_elastic(self, word: bytes) -> bool:
+        key = word[:_NEAR].lower()
+        for head, some in self._elastic.items():
+            if head == key or (len(key) < _NEAR and head.startswith(key)):
+                for one, strict in some:
+                    if one.at(word if strict else word.lower()) == CUT:
+                        return True
+        return False
 
     def __reduce__(self) -> tuple[object, ...]:
         return (sentinels, (self.exact, self.loose))

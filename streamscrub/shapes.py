@@ -92,6 +92,11 @@ def list_text(texts: Iterable[tuple[str, str]], key: str, tool: Tool | None) -> 
     return json.dumps([_typed(text, how, item)[0] for text, how in texts], ensure_ascii=False)
 
 
+def type_text(text: str, shape: Shape | None) -> Any:
+    """Read one raw text as the schema wants it: strings keep it, all else is decoded and falls back to the text."""
+    return _typed(text, "", shape)[0]
+
+
 def accepts(tool: Tool, arguments: dict[str, Any]) -> bool:
     """True if every key is declared, every required one is there and the types fit."""
     return all(key in tool.properties for key in arguments) and tool.shape.accepts(arguments)

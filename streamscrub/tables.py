@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
+from .attributes import TagEnd
 from .blocks import Envelope
 from .frames import Frame
 from .reading import NOTHING
@@ -33,11 +34,21 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sigil:
+    """How a tag of a special syntax goes on. ``section``: whether one begins behind it; None if that stays."""
+
+    tag_end: TagEnd
+    closing: bool
+    section: bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Role:
     """A marker with what it does and whose it is.
 
     ``target`` depends on the kind: an ``Envelope`` (OPEN), a ``Use`` (TAG), a ``Frame`` (FRAME), the closers of a
-    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one).
+    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one), a
+    ``Sigil`` (SIGIL, and KEY of a special syntax).
     """
 
     kind: Kind
@@ -46,6 +57,7 @@ class Role:
     grammar: str
     target: Any = None
     attributes: bool = False  # its tag may carry attributes, and is not at its end yet
+    unclosed: bytes = b""  # a body that begins with one of these needs no closer
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class Line:
     grammar: str
     start: str = ""
     then: str = ""
+    others: tuple[str, ...] = ()  # addressees that are no tools: a line of one of these is markup, what follows is text
 
 
 @dataclass(slots=True, eq=False)
@@ -73,15 +86,18 @@ class Tables:
     # What a fence of this language holds: calls, reasoning or a result.
     fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
     bare: Envelope | None = None
+    headed: bool = False  # a name may stand before a token that follows it in a header, with no opener before it
+    ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
     own: tuple[bytes, ...] = ()  # what stands before the model's own turn
-    begins: bool = False  # the response begins inside reasoning
+    opened: bool = False  # the response begins inside a reasoning section: always for the named or chosen
+    label: bytes = b""  # what may stand first in a section that the prompt has opened
     stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
 
     def role(self, word: bytes) -> Role:
         """The role of a marker as it stands on the wire."""
-        return self.roles.get(word) or self.roles[word.lower()]
+        return self.roles.get(word) or self.roles.get(word.lower()) or self.roles[self.marks.template(word)]
 
     def of_own_turn(self, prompt: bytes) -> bytes:
         """What follows the last place where the model's turn begins; all of it if there is none."""

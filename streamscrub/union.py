@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from .attributes import PLAIN_END, TagEnd
 from .blocks import Envelope, Use
 from .bodies import BODIES
+from .bodies.nested import Elements
 from .bodies.pairs import Pairs
 from .bodies.tags import Tags
 from .frames import Frame
@@ -18,9 +20,15 @@ from .grammar import Grammar, GrammarError, find, with_needed
 from .reading import NOTHING, Around
 from .sentinels import Sentinels, joined, sentinels
 from .spellings import bars, is_special, spelled
-from .tables import Kind, Line, Role, Tables
+from .tables import Kind, Line, Role, Sigil, Tables
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
+# The bodies of a call's message, in the order in which they are tried: anything is a text.
+_FRAMED: Final = ("json_arguments", "tags", "text")
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
 
 
@@ -29,11 +37,12 @@ class _Entry:
     """An envelope as the files add to it."""
 
     open: list[tuple[str, Mapping[str, Any], Grammar]] = field(default_factory=list)
-    close: list[str] = field(default_factory=list)
+    close: list[tuple[str, bool]] = field(default_factory=list)  # and whether it is a token
     headers: list[str] = field(default_factory=list)
     separators: list[str] = field(default_factory=list)
     bodies: list[tuple[int, Mapping[str, Any], Grammar]] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    declared: bool = False  # a file says what it is; else bodies only hope for it
 
 
 @dataclass(slots=True)
@@ -46,12 +55,30 @@ class _Family:
     key: list[Mapping[str, Any]] = field(default_factory=list)
     wrapper: list[str] = field(default_factory=list)
     special: bool = False
+    escaped: bool = False
+    syntax: str = "tags"
+    tag_end: tuple[bytes, ...] = ()
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """What stands before a tag's word, in openers and closers; special tags may have a blank there."""
-        gaps = ("", " ") if self.special else ("",)
+        spaced = self.special and not any(_BLANKS in sigil for pair in self.sigils for sigil in pair)
+        gaps = ("", " ") if spaced else ("",)
         return [(opens + gap, closes + gap) for opens, closes in self.sigils for gap in gaps]
+
+    @property
+    def starts(self) -> list[tuple[str, str]]:
+        """What any tag starts with, openers and closers."""
+        return [(opens.removesuffix(_BLANKS), closes.removesuffix(_BLANKS)) for opens, closes in self.sigils]
+
+    @property
+    def ending(self) -> TagEnd:
+        """How its tags end."""
+        return (
+            TagEnd(self.tag_end, _encode(start for pair in self.starts for start in pair))
+            if self.tag_end
+            else PLAIN_END
+        )
 
     def opening(self, words: Iterable[str]) -> Iterator[str]:
         """All openers of these words."""
@@ -67,6 +94,17 @@ class _Family:
         return [key["name"] for key in self.key]
 
 
+@dataclass(slots=True)
+class _Framing:
+    """A framed format as the files add to it."""
+
+    grammar: Grammar
+    data: dict[str, Any] = field(default_factory=dict)
+    # Syntax, grammar and family of tags of what a call's message holds; what a header calls those of a grammar.
+    bodies: list[tuple[str, str, str]] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+
+
 class _Union:
     """Collects what the files say, gives every marker its role, and compiles what the roles lead to."""
 
@@ -77,8 +115,11 @@ class _Union:
         self.roles: dict[bytes, Role] = {}
         self.entries: dict[str, _Entry] = {}
         self.families: dict[str, _Family] = {}
+        self.pairs: dict[str, dict[str, list[str]]] = {}
+        self.frames: dict[str, _Framing] = {}
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
+        self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
         self.inside: list[Role] = []  # of the markers that count inside a block
         self.own: list[str] = []  # what stands before the model's own turn
 
@@ -86,14 +127,14 @@ class _Union:
         for grammar in self.grammars:
             self._collect(grammar)
         for grammar in self.grammars:
+            self._settle_names(grammar)
             self._standing_alone(grammar)
         for name, family in self.families.items():
             self._tag_roles(name, family)
         for name, entry in self.entries.items():
             self._envelope_roles(name, entry)
-        self._no_tag_twice()
-        for grammar in self.grammars:
-            self._frame_roles(grammar)
+        for name, framing in self.frames.items():
+            self._frame_roles(name, framing)
         bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
         # A quote token is a marker where it stands alone, but none inside a block or a result.
         self.quotes = tuple(sorted({quote for body in bodies for quote in body.get("quotes", ())}))
@@ -106,24 +147,36 @@ class _Union:
             stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
             lead=_lead(marks),
             own=_encode(dict.fromkeys(self.own)),
-            # Beside others it cannot be known, so it has to be chosen.
-            begins=self.chosen and any(one.get("begins") for one in self._all("reasoning")),
+            ends=frozenset(self.ends),
         )
         self._targets(tables)
+        sections = list(self._all("reasoning"))
+        # Beside others a grammar cannot say how every response begins, so it has to be chosen.
+        tables.opened = (self.chosen and any(one.get("begins") for one in sections)) or any(
+            self.model is not None and grammar.opens(self.model) for grammar in self.grammars
+        )
+        tables.label = next((str(one["label"]).encode() for one in sections if "label" in one), b"")
         return tables
 
-    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: bool) -> None:
+    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: Any) -> None:
         """Give a marker its role. Raises ``GrammarError`` if two files open different calls with it."""
         raw = literal.encode()
         key = raw if special else raw.lower()
         old = self.roles.get(key)
-        if old is not None:
-            calls = (Kind.OPEN, Kind.TAG)
-            if old.kind in calls and kind in calls and old.target != target:
-                raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
-            if old.kind < kind or (old.kind == kind and (old.special or not special)):
-                return
+        calls = (Kind.OPEN, Kind.TAG)
+        for other in (old, self._spelled_otherwise(key, bool(more.get("attributes")))):
+            if other is not None and other.kind in calls and kind in calls and other.target != target:
+                owner = f"opens calls of {other.grammar} already: list it in needs"
+                hint = f" and name its envelope {other.target!r} in a [[body]]" if other.kind is Kind.OPEN else ""
+                raise GrammarError(grammar.file, literal, owner + hint)
+        if old is not None and (old.kind < kind or (old.kind == kind and (old.special or not special))):
+            return
         self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
+
+    def _spelled_otherwise(self, key: bytes, attributes: bool) -> Role | None:
+        """The same tag, of which one file says that it may carry attributes and another that it may not."""
+        other = self.roles.get(key + b">" if attributes else key.removesuffix(b">"))
+        return other if other is not None and other.attributes != attributes else None
 
     def _of(self, *kinds: Kind) -> Sentinels:
         return _sentinels(role for role in self.roles.values() if role.kind in kinds)
@@ -142,14 +195,21 @@ class _Union:
         data = grammar.data
         for one in data.get("envelope", ()):
             entry = self.entries.setdefault(one["name"], _Entry())
+            entry.declared = True
             special = bool(one.get("special"))
             entry.open += [
                 (word, one, grammar) for literal in one.get("open", ()) for word in spelled(literal, special)
             ]
-            entry.close += [word for literal in one.get("close", ()) for word in spelled(literal, special)]
+            entry.close += [
+                (word, bool(one.get("special", is_special(word))))
+                for literal in one.get("close", ())
+                for word in spelled(literal, special)
+            ]
             entry.headers += one.get("headers", ())
             entry.separators += one.get("separators", ())
-            entry.flags |= {key for key in ("chains", "fenced", "from_last", "special", "demand") if one.get(key)}
+            entry.flags |= {
+                key for key in ("chains", "fenced", "from_last", "special", "demand", "shared") if one.get(key)
+            }
         for place, one in enumerate(data.get("body", ())):
             for name in one["envelope"]:
                 entry = self.entries.setdefault(name, _Entry())
@@ -157,8 +217,13 @@ class _Union:
                 entry.separators += one.get("separators", ())
                 entry.bodies.append((one.get("order", 100 + place), one, grammar))
         for one in data.get("pairs", ()):
-            for name in one["envelope"]:
-                body = {"syntax": "pairs", "literals": one, "headed": one.get("headed")}
+            literals = self.pairs.setdefault(one.get("of", grammar.name), {})
+            for key, words in one.items():
+                if key.endswith(("_open", "_close", "separator")):
+                    literals.setdefault(key, []).extend(words)
+            settings = {"styles": {b"": {"newline": bool(one.get("newline"))}}, "repeats": bool(one.get("repeats"))}
+            body = {"syntax": "pairs", "literals": literals, "headed": one.get("headed"), "settings": settings}
+            for name in one.get("envelope", ()):
                 self.entries.setdefault(name, _Entry()).bodies.append((one.get("order", 50), body, grammar))
         for one in data.get("tags", ()):
             family = self.families.setdefault(one.get("of", grammar.name), _Family(grammar))
@@ -171,6 +236,41 @@ class _Union:
             family.key += one.get("key", ())
             family.wrapper += one.get("wrapper", ())
             family.special = family.special or bool(one.get("special"))
+            family.escaped = family.escaped or bool(one.get("escaped"))
+            family.syntax = one.get("syntax", family.syntax)
+            family.tag_end += _encode(one.get("tag_end", ()))
+        if "frame" in data:
+            self._collect_frame(grammar, data["frame"])
+
+    def _collect_frame(self, grammar: Grammar, data: Mapping[str, Any]) -> None:
+        framing = self.frames.setdefault(data.get("of", grammar.name), _Framing(grammar))
+        if "of" not in data:
+            framing.grammar = grammar
+        for key, value in data.items():
+            if isinstance(value, list) and key != "bodies":
+                framing.data.setdefault(key, []).extend(value)
+            else:
+                framing.data[key] = value
+        family = next((one["of"] for one in grammar.data.get("tags", ()) if "of" in one), grammar.name)
+        framing.bodies += [(syntax, grammar.name, family) for syntax in data.get("bodies", ())]
+        if "type" in data:
+            framing.types[data["type"]] = grammar.name
+
+    def _settle_names(self, grammar: Grammar) -> None:
+        """A body and a fence need an envelope that some file declares."""
+        wanted = [
+            (f"{key}.envelope", one["envelope"])
+            for key in ("body", "pairs")
+            for one in grammar.data.get(key, ())
+            if "envelope" in one
+        ]
+        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.data.get("fence", ()) if "envelope" in one]
+        known = sorted(name for name, entry in self.entries.items() if entry.declared)
+        for key, names in wanted:
+            if names and not set(names) & set(known):
+                near = difflib.get_close_matches(names[0], known, 1)
+                hint = f", did you mean {near[0]}?" if near else "; list the file that has it in needs"
+                raise GrammarError(grammar.file, key, f"no [[envelope]] here is named {names[0]!r}{hint}")
 
     # -- roles
 
@@ -186,15 +286,18 @@ class _Union:
         for one in data.get("section", ()):
             add(Kind.WRAP, one.get("open", ()), bool(one.get("special")))
             add(Kind.UNWRAP, one.get("close", ()), bool(one.get("special")))
-        if not data.get("needs_model") or self._spoken(grammar):
-            for one in data.get("reasoning", ()):
+        for one in data.get("reasoning", ()):
+            if not one.get("needs_model") or self._spoken(grammar):
                 add(Kind.THINK, one.get("open", ()), bool(one.get("special")), one)
                 add(Kind.UNTHINK, one.get("close", ()), bool(one.get("special")))
+                add(Kind.CONTROL, one.get("ends", ()), True)
+                if self.chosen or self._spoken(grammar):
+                    self.ends |= set(_encode(one.get("ends", ())))
         add(Kind.CONTROL, data.get("control", {}).get("tokens", ()), True)
         add(Kind.CONTROL, data.get("control", {}).get("after_markup", ()), False)
         for one in data.get("answer", ()):
-            add(Kind.ANSWER, one.get("open", ()), False, "open")
-            add(Kind.ANSWER, one.get("close", ()), False, "close")
+            add(Kind.ANSWER, one.get("open", ()), bool(one.get("special")), "open")
+            add(Kind.ANSWER, one.get("close", ()), bool(one.get("special")), "close")
         add(Kind.TURN, data.get("turn", {}).get("open", ()), True)
         self.own += data.get("turn", {}).get("own", ())
         for one in data.get("result", ()):
@@ -211,41 +314,41 @@ class _Union:
         special, grammar = family.special, family.grammar
         for literal in family.opening(family.call):
             self._add(Kind.TAG, literal, special, grammar, name)
+        ending = family.ending
+        # Behind any opener a section begins, where the syntax does not say which tags hold others.
+        begins = None if family.tag_end else True
         for literal in family.opening(family.keys):
-            self._add(Kind.KEY, literal, special, grammar)
+            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, begins) if special else None)
         for literal in family.closing([*family.call, *family.keys]):
             self._add(Kind.CLOSE, literal, special, grammar)
         if special:
             # Every tag of a special syntax is markup, whatever its word.
-            for literal in (*family.opening(family.wrapper), *(opens for opens, _ in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar)
-            for literal in (*family.closing(family.wrapper), *(closes for _, closes in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar)
+            for literal in family.opening(family.wrapper):
+                self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, False, True))
+            for literal in family.closing(family.wrapper):
+                self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, True, False))
+            for opens, closes in family.starts:
+                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, begins))
+                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None if family.tag_end else False))
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:
         for literal, one, grammar in entry.open:
             attributes = bool(one.get("attributes"))
             word = literal.removesuffix(">") if attributes else literal
-            self._add(Kind.OPEN, word, bool(one.get("special")), grammar, name, attributes=attributes)
+            unclosed = str(one.get("unclosed", "")).encode()
+            special = bool(one.get("special"))
+            self._add(Kind.OPEN, word, special, grammar, name, attributes=attributes, unclosed=unclosed)
         owner = entry.open[0][2] if entry.open else self.grammars[0]
-        for literal in entry.close:
+        for literal, special in entry.close:
             if literal not in _FENCES:
-                self._add(Kind.CLOSE, literal, is_special(literal), owner)
+                self._add(Kind.CLOSE, literal, special, owner)
 
-    def _no_tag_twice(self) -> None:
-        """A whole tag must not open something else than the same tag with attributes."""
-        for key, role in self.roles.items():
-            other = self.roles.get(key.removesuffix(b">"))
-            if role.kind is Kind.OPEN and other is not None and other.attributes and other.target != role.target:
-                raise GrammarError(role.grammar, key.decode(), f"is claimed by {other.grammar} as OPEN already")
-
-    def _frame_roles(self, grammar: Grammar) -> None:
-        if "frame" in grammar.data:
-            frame = Frame.read(grammar.name, grammar.data["frame"])
-            for token in frame.openers:
-                self._add(Kind.FRAME, token.decode(), True, grammar)
-            for token in frame.others:
-                self._add(Kind.CONTROL, token.decode(), True, grammar)
+    def _frame_roles(self, name: str, framing: _Framing) -> None:
+        frame = Frame.read(name, framing.data)
+        for token in frame.openers:
+            self._add(Kind.FRAME, token.decode(), True, framing.grammar, name)
+        for token in frame.others:
+            self._add(Kind.CONTROL, token.decode(), True, framing.grammar)
 
     # -- what the roles lead to
 
@@ -257,25 +360,29 @@ class _Union:
         uses = {}
         for name, settings in families.items():
             around = replace(plain, close=settings["tags"].call_close)
-            uses[name] = Use(BODIES["tags"], name, {**common, **settings, "around": around})
+            uses[name] = Use(BODIES[self.families[name].syntax], name, {**common, **settings, "around": around})
         envelopes = {name: self._envelope(name, entry, plain, common, families) for name, entry in self.entries.items()}
-        for grammar in self.grammars:
-            if "frame" in grammar.data:
-                frame = Frame.read(grammar.name, grammar.data["frame"])
-                around = replace(plain, close=sentinels(frame.ends))
-                settings = {**common, "around": around}
-                reads = tuple(Use(BODIES[syntax], grammar.name, settings) for syntax in ("json_arguments", "text"))
-                tables.frames += (frame.bound(around, reads),)
-                if self._spoken(grammar):
-                    tables.stripped = frame.name
+        inner = self._of(Kind.OPEN, Kind.TAG)
+        for name, framing in self.frames.items():
+            frame = Frame.read(name, framing.data)
+            around = replace(plain, close=sentinels(frame.ends))
+            settings = {**common, "around": around}
+            reads = []
+            for syntax, grammar, family in sorted(framing.bodies, key=lambda body: _FRAMED.index(body[0])):
+                more = {**families[family], "demanding": True} if syntax == "tags" else {}
+                reads.append(Use(BODIES[syntax], grammar, {**settings, **more}))
+            tables.frames += (frame.bound(around, inner, tuple(reads), framing.types),)
+            if self._spoken(framing.grammar):
+                tables.stripped = frame.name
         frames = {frame.name: frame for frame in tables.frames}
         targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses}
         for key, role in self.roles.items():
             if role.kind in targets:
                 role = replace(role, target=targets[role.kind][role.target])
             elif role.kind is Kind.FRAME:
-                role = replace(role, target=frames[role.grammar])
+                role = replace(role, target=frames[role.target])
             tables.roles[key] = role
+        tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
     def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:
@@ -283,7 +390,7 @@ class _Union:
         for grammar in self.grammars:
             for place, one in enumerate(grammar.data.get("line", ())):
                 for start in one.get("start", ("",)):
-                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""))
+                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""), tuple(one.get("others", ())))
                     self.lines.append((one.get("order", 100 + place), line))
             for one in grammar.data.get("fence", ()):
                 for language in one["languages"]:
@@ -311,36 +418,56 @@ class _Union:
         envelopes = [
             literal.removesuffix(">")
             for entry in self.entries.values()
-            for literal in entry.close
-            if literal.startswith("</") and not is_special(literal)
+            for literal, special in entry.close
+            if literal.startswith("</") and not special
         ]
         wrapper_close = made([*family.closing(family.wrapper), *(() if family.special else envelopes)])
+        for framing in self.frames.values():
+            # The end of a message ends what it holds.
+            if any(syntax == "tags" and of == family.grammar.name for syntax, _, of in framing.bodies):
+                wrapper_close = joined(wrapper_close, sentinels(_encode(framing.data.get("ends", ()))))
         openers = self._of(Kind.OPEN, Kind.TAG)
         special = plain.special.exact
-        own = {*call_open.exact, *(opens.encode() for opens, _ in family.sigils)}
+        own = {*call_open.exact, *(opens.encode() for opens, _ in (*family.sigils, *family.starts))}
         foreign = sentinels(tuple(word for word in special if word not in own))
+        # Where tags are tokens, one without a word that is known does not show that a value has ended.
+        bare = {start.encode() for start, _ in family.starts} if family.tag_end else set()
+        followers = sentinels(tuple(word for word in special if word not in bare))
+        others = [other for other in self.families.values() if other is not family]
+        strange_open = _other(key_open, (word for other in others for word in other.opening(other.keys)))
+        strange_close = _other(key_close, (word for other in others for word in other.closing(other.keys)))
+        after = joined(followers, key_open, strange_open, call_close, wrapper_close, openers)
+
+        def compiled(opens: Sentinels, closes: Sentinels) -> Tags:
+            marks = joined(closes, opens, call_close, wrapper_close, foreign)
+            ends = wrapper_close, marks, after, foreign, openers, family.ending
+            return Tags(call_open, call_close, opens, closes, *ends)
+
+        tags = compiled(key_open, key_close)
+        tags.strange = compiled(strange_open, strange_close)
         styles = {
             opener.encode().lower(): {name: value for name, value in key.items() if name != "name"}
-            for key in family.key
-            for opener in family.opening([key["name"]])
+            for one in (*others, family)
+            for key in one.key
+            for opener in one.opening([key["name"]])
         }
-        tags = Tags(
-            call_open,
-            call_close,
-            key_open,
-            key_close,
-            wrapper_close,
-            joined(key_close, key_open, call_close, wrapper_close, foreign),
-            joined(plain.special, key_open, call_close, wrapper_close, openers),
-            foreign,
-            openers,
+        opens, closes = (made(starts) for starts in zip(*family.starts, strict=True))
+        elements = Elements(
+            joined(opens, closes),
+            closes,
+            (opens.exact or opens.loose)[0].split(_BLANKS.encode())[0],
+            tuple(family.call),
+            tuple(family.wrapper),
         )
         entities = any(
             one.get("entities") and self._spoken(grammar)
             for grammar in self.grammars
             for one in grammar.data.get("tags", ())
         )
-        return {"tags": tags, "styles": styles, "special": family.special, "entities": entities}
+        return {
+            "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
+            "elements": elements,
+        }  # fmt: skip
 
     def _envelope(
         self,
@@ -351,26 +478,26 @@ class _Union:
         families: Mapping[str, Mapping[str, Any]],
     ) -> Envelope:
         close = sentinels(
-            tuple(word.encode() for word in entry.close if is_special(word)),
-            tuple(word.encode() for word in entry.close if not is_special(word)),
+            tuple(word.encode() for word, special in entry.close if special),
+            tuple(word.encode() for word, special in entry.close if not special),
         )
-        around = replace(plain, close=close)
+        # Where bodies have quote tokens of their own, those of other formats are data.
+        quotes = tuple(quote for _, one, _ in entry.bodies for quote in one.get("quotes", ())) or self.quotes
+        around = replace(plain, close=close, quotes=sentinels(_encode(quotes)))
         uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
-            settings = {**one.get("settings", {}), **common, "around": around}
+            settings = {**one.get("settings", {}), **common, "around": around, "quotes": quotes}
             if one["syntax"] == "pairs":
-                words = {key: _encode(value) for key, value in one["literals"].items() if isinstance(value, list)}
-                words.pop("envelope")
+                words = {key: _encode(value) for key, value in one["literals"].items()}
                 settings["pairs"] = Pairs(words, close, plain.special)
-                settings["styles"] = {b"": {"newline": one["literals"].get("newline", False)}}
-                settings["repeats"] = one["literals"].get("repeats", False)
-            elif one["syntax"] == "tags":
+            elif one["syntax"] in ("tags", "typed_values"):
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
             for place in places:
                 uses[place].append(use)
         separators = tuple(dict.fromkeys(entry.separators))
+        spellings = {word.encode(): literal for literal in separators for word in spelled(literal, True)}
         return Envelope(
             name=name,
             around=around,
@@ -378,13 +505,16 @@ class _Union:
             named=tuple(uses["named"]),
             headed=tuple(uses["headed"]),
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
-            separators=sentinels(_encode(word for literal in separators for word in spelled(literal, True))),
+            tags=self._of(Kind.TAG) if entry.headers else NOTHING,
+            separators=sentinels(tuple(spellings)),
+            spellings=spellings,
             headers=tuple(_template(header, separators) for header in entry.headers),
             special="special" in entry.flags,
             closes=bool(entry.close),
             chains="chains" in entry.flags,
             fenced="fenced" in entry.flags,
             from_last="from_last" in entry.flags,
+            shared="shared" in entry.flags,
             demand="demand" in entry.flags,
             unbracketed=any(not use.body.bracketed for use in uses["headed"]),
         )
@@ -392,6 +522,16 @@ class _Union:
 
 def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(literal.encode() for literal in literals)
+
+
+def _other(own: Sentinels, words: Iterable[str]) -> Sentinels:
+    """The words that are not among these markers, special ones as they are written."""
+    exact: set[bytes] = set()
+    loose: set[bytes] = set()
+    for word in words:
+        (exact if is_special(word) else loose).add(word.encode())
+    folded = {word.lower() for word in loose}
+    return sentinels(tuple(sorted(exact - {*own.exact})), tuple(sorted(folded - {*own.loose})))
 
 
 def _sentinels(roles: Iterable[Role]) -> Sentinels:
@@ -440,16 +580,22 @@ def tables_for(names: Iterable[str | Path | Grammar] | None, model: str | None) 
     Raises ``ValueError`` or ``GrammarError`` for names and files that are wrong.
     """
     grammars = find(names)
-    asked = model is not None and any(_asks(grammar) and grammar.speaks(model) for grammar in grammars)
+    asked = model is not None and _asked(grammars, model)
     return _tables(grammars, model if asked else None, names is not None)
 
 
+@lru_cache(maxsize=256)
+def _asked(grammars: tuple[Grammar, ...], model: str) -> bool:
+    """Does any of these grammars, or what they need, read something else for this model?"""
+    return any((_asks(grammar) and grammar.speaks(model)) or grammar.opens(model) for grammar in with_needed(grammars))
+
+
 def _asks(grammar: Grammar) -> bool:
-    """Does this grammar read anything differently when a model is named?"""
+    """Does this grammar read anything differently when one of its models is named?"""
     data = grammar.data
     return bool(
-        data.get("needs_model")
-        or "frame" in data
+        "frame" in data
+        or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))
         or any(one.get("entities") for one in data.get("tags", ()))
         or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

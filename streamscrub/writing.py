@@ -25,7 +25,7 @@ def write_calls(grammar: Grammar, calls: Iterable[tuple[str, Mapping[str, Any]]]
     offered = {tool.name: tool for tool in read_tools(tools) or ()}
     written = []
     for index, (name, arguments) in enumerate(calls):
-        settings = _settings(grammar, tables, offered.get(name))
+        settings = {**_settings(grammar, tables, offered.get(name)), "number": str(index + 1)}
         body = BODIES[render["body"]].write(name, dict(arguments), settings)
         written.append(_filled(render.get("call", "{call}"), name=name, index=str(index), call=body))
     return _filled(render.get("calls", "{calls}"), calls=render.get("join", "\n").join(written))
@@ -36,7 +36,7 @@ def _settings(grammar: Grammar, tables: Tables, tool: Tool | None) -> dict[str, 
     render = grammar.data["render"]
     settings: dict[str, Any] = {}
     for name in (grammar.name, *grammar.data.get("needs", ())):
-        found = _reader_settings(tables, name, render["body"])
+        found = _reader_settings(tables, name, render["body"], render.get("form", {}).get("call_open") == "")
         if found is not None:
             settings.update(found)
             break
@@ -49,7 +49,12 @@ def _settings(grammar: Grammar, tables: Tables, tool: Tool | None) -> dict[str, 
     return settings
 
 
-def _reader_settings(tables: Tables, grammar: str, syntax: str) -> Mapping[str, Any] | None:
+def _reader_settings(tables: Tables, grammar: str, syntax: str, named: bool) -> Mapping[str, Any] | None:
+    """The settings of the reader. ``named``: the call's name stands in the header of its message."""
+    for frame in tables.frames if named else ():
+        for use in frame.uses:
+            if use.grammar == grammar and use.body.name == syntax:
+                return {**use.settings, "named": True}
     for role in tables.roles.values():
         if role.kind is Kind.TAG and role.grammar == grammar:
             uses = (role.target,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pytest
@@ -107,3 +108,40 @@ def test_every_proper_prefix_is_known(words: tuple[bytes, ...]) -> None:
     assert all(found.is_prefix(prefix) for prefix in prefixes)
     assert not any(found.is_prefix(word) for word in words if word not in prefixes)
     assert {word[0] for word in words} == found.leads
+
+
+# Markers with parts that vary
+
+VARYING: Final = (b"<tool:{suffix}>", b"</tool:{suffix}>", b"<|open|>{blanks}call", b"<|open|>", b"<tool:x>y")
+AS_REGEX: Final = rb"(?:</?tool:[\w.-]{1,24}>|<\|open\|>(?:[ \t\r\n]{0,16}call)?)"
+
+
+PIECES: Final = (b"<tool:", b"</tool:", b"ab", b".-", b">", b" ", b"\n", b"<|open|>", b"call", b"y", b"<", b"x")
+
+
+@given(st.lists(st.sampled_from(PIECES)))
+def test_varying_parts_are_found_as_a_regex_finds_them(pieces: list[bytes]) -> None:
+    text = b"".join(pieces)
+    found = Sentinels(VARYING)
+    i = 0
+    for match in re.finditer(AS_REGEX, text):
+        longest = match.end() + text.startswith(b"<tool:x>y", match.start())
+        assert found.find(text, i, len(text), True) == (match.start(), longest - match.start())
+        i = match.end()
+
+
+@given(st.sampled_from([b"<tool:opensource>", b"<tool:x>y", b"<|open|> \n call", b"</tool:a-b>"]))
+def test_a_varying_marker_is_held_until_it_is_whole(word: bytes) -> None:
+    found = Sentinels(VARYING)
+    for cut in range(1, len(word)):
+        assert found.at(word, 0, cut) == CUT
+        assert found.is_prefix(word[:cut]) or word[:cut] in (b"<|open|>", b"<tool:x>")
+    assert found.at(word + b" ", 0, len(word) + 1) == len(word)
+    assert found.template(word) in (*VARYING, b"")
+
+
+def test_a_varying_part_has_a_limit() -> None:
+    found = Sentinels(VARYING)
+    assert found.at(b"<tool:" + b"a" * 24 + b">", 0, 31) == 31
+    assert found.at(b"<tool:" + b"a" * 25, 0, 31) == NONE
+    assert found.at(b"<|open|>" + b" " * 17 + b"call", 0, 29) == len(b"<|open|>")

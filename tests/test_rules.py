@@ -43,6 +43,7 @@ ORDER: Final = (
     "frames",
     "lines",
     "modelids",
+    "fileforms",
     "spellings",
     "templates",
     "grammar",
@@ -54,6 +55,7 @@ ORDER: Final = (
     "scrubber",
     "stream",
     "models",
+    "pages",
     "cli",
 )
 # Section "The surface" of DESIGN.md, and the events. Nothing else is promised.

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import glm_line, json_arguments, json_call, key_lines, loose_object, pairs, pformat, python_call, tags, text
+from . import (
+    glm_line,
+    json_arguments,
+    json_call,
+    key_lines,
+    keyed_call,
+    loose_object,
+    nested,
+    pairs,
+    pformat,
+    python_call,
+    tags,
+    text,
+    typed_values,
+)
 from .base import Body
 
-_MODULES: Final = (
-    json_call, json_arguments, tags, pairs, python_call, pformat, loose_object, glm_line, key_lines, text,
-)  # fmt: skip
-BODIES: Final[dict[str, Body]] = {module.BODY.name: module.BODY for module in _MODULES}
+BODIES: Final[dict[str, Body]] = {
+    module.BODY.name: module.BODY
+    for module in (
+        json_call,
+        json_arguments,
+        keyed_call,
+        tags,
+        nested,
+        typed_values,
+        pairs,
+        python_call,
+        pformat,
+        loose_object,
+        glm_line,
+        key_lines,
+        text,
+    )
+}

@@ -5,9 +5,10 @@ A *body* is what stands between a call's opener and its closer. Decoders are pla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ..events import Repair
 from ..names import Offer
@@ -19,6 +20,15 @@ Settings: TypeAlias = Mapping[str, Any]
 # What ended a body: its own end, the closer of its envelope before that, or something else (a new opener, the end of
 # the stream). Only the first two may be repaired into a call.
 Ending: TypeAlias = Literal["whole", "closed", "cut"]
+
+
+class TagReader(Reader, Protocol):
+    """The reader of a call whose own tag carries its name, from behind the start of that tag."""
+
+    name: str | None
+    closed: bool  # by its own closer
+    mention: bool  # only words follow the tag, and its tool needs more
+    wrapped: bool  # by the closer of what holds it, which was read with it
 
 
 @dataclass(slots=True)
@@ -57,11 +67,13 @@ class Body:
 
     ``reader(start, around, offer, settings)`` makes a reader whose body begins at buffer index ``start``.
     ``decode(raw, ending, context)`` reads the body (``ending`` says what ended it).
-    ``write(name, arguments, settings)`` is its inverse.
+    ``write(name, arguments, settings)`` is its inverse. ``again`` matches what begins another body directly behind one,
+    besides a bracket; a second pattern matches what may still become that at the end of the bytes.
     """
 
     name: str
     reader: Callable[[int, Around, Offer, Settings], Reader]
     decode: Callable[[bytes, Ending, Context], list[Written]]
     write: Callable[[str, dict[str, Any], Settings], str]
+    again: tuple[re.Pattern[bytes], re.Pattern[bytes]] | None = None
     bracketed: bool = True  # behind a header it begins with a bracket; else right behind the header

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..events import Repair
@@ -24,33 +26,39 @@ _ID_KEYS: Final = ("id", "call_id", "tool_call_id")
 PSEUDO_TOOLS: Final = frozenset(
     ("tool_call", "tool_calls", "call_tool", "use_tool", "function_call", "tool_use", "invoke", "invoke_tool")
 )
+# What is no repair where a format writes its objects as Python does (``python`` in the settings).
+_PYTHON: Final = frozenset(("quotes", "key_quotes", "python_literal"))
 _LEADING: Final = b"call:"  # a word that some models put before the object
+
+_THOUGHT: Final = b"thought"  # stands before the list in some envelopes
 
 
 class Keys:
     """Under which keys a call's name and arguments may stand, the format's own first."""
 
-    __slots__ = ("arguments", "envelope", "names", "raw_arguments", "raw_names")
+    __slots__ = ("arguments", "envelope", "known", "names", "raw_arguments", "raw_names")
 
     def __init__(self, name: str = "", arguments: str = "") -> None:
         self.names: Final = (*([name] if name else ()), *NAME_KEYS)
         self.arguments: Final = (*([arguments] if arguments else ()), *ARGUMENT_KEYS)
+        self.envelope: Final = (*self.names, *self.arguments, *_SIDE_KEYS)  # those that no tool has to declare
+        # The same keys as the reader sees them.
         self.raw_names: Final = frozenset(key.encode() for key in self.names)
         self.raw_arguments: Final = frozenset(key.encode() for key in self.arguments)
-        self.envelope: Final = self.raw_names | self.raw_arguments | {key.encode() for key in _SIDE_KEYS}
+        self.known: Final = frozenset((*(key.encode() for key in self.envelope), _THOUGHT))
 
     def __deepcopy__(self, memo: object) -> Keys:
         return self
 
 
-_KEYS: Final = Keys()
+KEYS: Final = Keys()
 _PLAIN: Final[Settings] = {}
 
 
-def _keys(settings: Settings) -> Keys:
-    """The keys of this grammar: ``settings["name_key"]`` and ``settings["arguments_key"]`` if it has its own."""
+def keys_of(settings: Settings) -> Keys:
+    """The keys of a grammar: ``settings["name_key"]`` and ``settings["arguments_key"]`` if it has its own."""
     own = settings.get("name_key", ""), settings.get("arguments_key", "")
-    return Keys(*own) if any(own) else _KEYS
+    return Keys(*own) if any(own) else KEYS
 
 
 class CallWatch:
@@ -62,7 +70,7 @@ class CallWatch:
 
     __slots__ = ("_arguments_depth", "_keys", "_offer", "bare", "declared", "from_", "name", "named", "to", "tool")
 
-    def __init__(self, offer: Offer, bare: bool = False, keys: Keys = _KEYS) -> None:
+    def __init__(self, offer: Offer, keys: Keys = KEYS, bare: bool = False) -> None:
         self._offer = offer
         self._keys = keys
         self.bare = bare
@@ -80,7 +88,7 @@ class CallWatch:
 
     def key(self, depth: int, key: bytes) -> bool:
         if not self._arguments_depth:
-            return not self.bare or key in self._keys.envelope
+            return not self.bare or key in self._keys.known
         if depth != self._arguments_depth:
             return True
         word = key.decode("utf-8", "replace")
@@ -92,6 +100,8 @@ class CallWatch:
         if self._arguments_depth or key not in self._keys.raw_names:
             return True
         name = _unquote(value)
+        if not name.strip():
+            return True  # another key may hold it
         if self.name is None:
             self.name = name
         if not self.bare or not self._offer.known:
@@ -141,7 +151,7 @@ class CallReader(JsonReader):
     __slots__ = ("watch",)
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
-        self.watch = CallWatch(offer, bool(settings.get("bare")), _keys(settings))
+        self.watch = CallWatch(offer, keys_of(settings), bare=bool(settings.get("bare")))
         super().__init__(start, around, self.watch)
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
@@ -163,12 +173,12 @@ class CallReader(JsonReader):
     def arguments(self) -> tuple[int, int]:
         """Where the first arguments stand: (start, end so far), or (-1, -1)."""
         start, stop = self.watch.from_, self.watch.to
-        return (start, stop if stop >= 0 else self.at) if start >= 0 else (-1, -1)
+        return (start, stop if stop >= 0 else self.keep) if start >= 0 else (-1, -1)
 
 
 def scan(raw: bytes, offer: Offer, settings: Settings = _PLAIN) -> CallWatch:
     """The first name and the place of the arguments in a value that may be cut."""
-    watch = CallWatch(offer, keys=_keys(settings))
+    watch = CallWatch(offer, keys_of(settings))
     JsonReader(0, Around(), watch).read(bytearray(raw), len(raw), True)
     return watch
 
@@ -178,19 +188,35 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     lead = len(raw) - len(raw.lstrip())
     if raw.startswith(_LEADING, lead):
         lead += len(_LEADING)
-    body = raw[lead:]
-    return _cut(body, lead, context) if ending == "cut" else _calls(body, lead, context)
+    return decode_with(FORM, raw[lead:], lead, ending, context)
 
 
-def _cut(body: bytes, offset: int, context: Context) -> list[Written]:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an object says which call it is: ``name`` of the first call in bytes that may be cut, ``read`` for the calls
+    of an object with its end. ``keys`` are those that no tool has to declare.
+    """
+
+    name: Callable[[bytes, Context], str | None]
+    read: Callable[[Any, Context], list[Written]]
+    keys: Callable[[Context], tuple[str, ...]]
+
+
+def decode_with(form: Form, body: bytes, offset: int, ending: Ending, context: Context) -> list[Written]:
+    """Read the calls of the JSON value ``body``, which stands ``offset`` bytes behind the start of the whole body."""
+    return _cut(form, body, offset, context) if ending == "cut" else _calls(form, body, offset, context)
+
+
+def _cut(form: Form, body: bytes, offset: int, context: Context) -> list[Written]:
     """What a value without its end holds: whole calls, then perhaps the beginning of another."""
     calls: list[Written] = []
+    headed = context.settings.get("name")
     for start, end, whole in _split(body):
         piece = body[start:end]
         if whole:
-            calls += _calls(piece, start + offset, context)
-        elif piece.strip():
-            name = scan(piece, context.offer, context.settings).name
+            calls += _calls(form, piece, start + offset, context)
+        elif piece.strip() or headed is not None:
+            name = form.name(piece, context) or headed
             calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
     if calls and calls[-1].complete:
         calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
@@ -218,32 +244,36 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
         i = end
 
 
-def _calls(raw: bytes, offset: int, context: Context) -> list[Written]:
+def _calls(form: Form, raw: bytes, offset: int, context: Context) -> list[Written]:
     """The calls of a value that has its end."""
-    name = scan(raw, context.offer, context.settings).name
+    name = form.name(raw, context) or context.settings.get("name")
     tool = context.offer.resolve(name).tool if name else None
     try:
-        loaded = read(raw.decode("utf-8", "replace"), tool, context)
+        loaded = read(raw.decode("utf-8", "replace"), tool, context, form.keys(context))
     except Unreadable as error:
         return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
-    keys = _keys(context.settings)
-    found = [_call(value, context.offer, keys) for value in _objects(loaded.value)]
+    found = [call for value in _objects(loaded.value) for call in form.read(value, context)]
+    python = context.settings.get("python")
+    repairs = [repair for repair in loaded.repairs if not (python and repair.kind in _PYTHON)]
     for call in found:
-        call.repairs[:0] = loaded.repairs
-        call.strategy = loaded.strategy if loaded.repairs else call.strategy
+        call.repairs[:0] = repairs
+        call.strategy = loaded.strategy if repairs else call.strategy
     if found:
         _place(found, raw, offset)
     return found
 
 
-def read(text: str, tool: Tool | None, context: Context) -> Loaded:
-    """Load a body with the anchors that the tool gives. Raises ``Unreadable``."""
+def read(text: str, tool: Tool | None, context: Context, envelope: tuple[str, ...] = KEYS.envelope) -> Loaded:
+    """Load a body with the anchors that the tool gives. Raises ``Unreadable``.
+
+    ``envelope`` are keys that may stand around the arguments.
+    """
     return load(
         text,
         keys=tuple(tool.properties) if tool is not None else (),
         required=tool.required if tool is not None else (),
         closed=tool.closed if tool is not None else False,
-        envelope=(*_keys(context.settings).names, *_keys(context.settings).arguments, *_SIDE_KEYS),
+        envelope=envelope,
         markers=context.settings.get("leaks", ()),
         quote_tokens=context.settings.get("quotes", ()),
     )
@@ -279,16 +309,19 @@ def _place(found: list[Written], raw: bytes, offset: int) -> None:
         call.start, call.end = start + offset, end + offset
 
 
-def _call(value: Any, offer: Offer, keys: Keys) -> Written:
+def _call(value: Any, context: Context) -> list[Written]:
     """One call object, with the aliases that count behind a marker."""
     if not isinstance(value, dict):
-        return Written(None, fault="not an object")
+        return [Written(None, fault="not an object")]
     repairs: list[Repair] = []
-    record = _flat(value, repairs)
+    record, keys = _flat(value, repairs), keys_of(context.settings)
     name_key = next((key for key in keys.names if isinstance(record.get(key), str) and record[key].strip()), None)
+    name = record[name_key] if name_key is not None else context.settings.get("name")
+    if name is None:
+        return [Written(None, fault="no name", repairs=repairs)]
     if name_key is None:
-        return Written(None, fault="no name", repairs=repairs)
-    call = Written(record[name_key], repairs=repairs)
+        repairs.append(Repair("nameless", "name", "", name))
+    call = Written(name, repairs=repairs)
     identity = next((record[key] for key in _ID_KEYS if key in record), None)
     call.model_id = identity if isinstance(identity, str) else None
     argument_key = next((key for key in keys.arguments if key in record), None)
@@ -297,8 +330,8 @@ def _call(value: Any, offer: Offer, keys: Keys) -> Written:
         settle(call)
     else:
         beside = {key: item for key, item in record.items() if key != name_key and key not in _SIDE_KEYS}
-        _flattened(call, beside, offer)
-    return call
+        _flattened(call, beside, context.offer)
+    return [call]
 
 
 def _flat(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
@@ -360,10 +393,17 @@ def settle(call: Written) -> None:
             call.repairs.append(Repair("string_arguments", "arguments", before[:MAX_REPAIR_TEXT], "object"))
 
 
+FORM: Final = Form(
+    lambda raw, context: scan(raw, context.offer, context.settings).name,
+    _call,
+    lambda context: keys_of(context.settings).envelope,
+)
+
+
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """``{"name": …, "arguments": …}``, under the keys of the grammar."""
-    keys = settings.get("name_key", "name"), settings.get("arguments_key", "arguments")
-    return json.dumps(dict(zip(keys, (name, arguments), strict=True)), ensure_ascii=False)
+    """``{"name": …, "arguments": …}``, under the grammar's own keys."""
+    keys = keys_of(settings)
+    return json.dumps({keys.names[0]: name, keys.arguments[0]: arguments}, ensure_ascii=False)
 
 
 BODY: Final = Body("json_call", CallReader, decode, write)

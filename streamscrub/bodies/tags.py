@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..attributes import CHILD, CHILD_CUT, TAG_END, TAG_END_CUT, read_attributes
+from ..attributes import CHILD, CHILD_CUT, PLAIN_END, TagEnd, read_attributes
 from ..events import Repair
 from ..jsontext import JsonReader
-from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
-from ..sentinels import CUT, Sentinels, joined, sentinels
+from ..sentinels import CUT, NONE, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -22,11 +21,21 @@ from .base import Body, Context, Ending, Settings, Written
 
 _SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
+# A tokenizer that loses blanks glues the attribute to the name of its tag.
+_GLUED: Final = re.compile(rb"name[ \t]{0,8}+=")
+_GLUED_CUT: Final = re.compile(rb"(?:n|na|nam|name[ \t]{0,8}+)\Z")
 # An element that stands where a parameter should: <NAME>.
 _WORD: Final = re.compile(rb"[\w.:-]")
 _TAG: Final = re.compile(rb"</?+[A-Za-z_]")
 _TAG_CUT: Final = re.compile(rb"</?+\Z")
+_CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
+_CDATA_CLOSE: Final = b"]]>"
+_NOT_CDATA: Final = 1 << 62  # an index behind all others
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
+_FENCE: Final = re.compile(rb"(?:`{3,}+|~{3,}+)[\w+-]*+[ \t]*+")
+_FENCE_CUT: Final = re.compile(rb"(?:`++|~++)[\w+-]*+[ \t]*+\Z")
+_ESCAPED: Final = {"&quot;": '"', "&amp;": "&"}
+_ESCAPE: Final = re.compile("|".join(_ESCAPED))
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
 
 
@@ -34,8 +43,10 @@ class Tags:
     """The literals of one tag syntax, compiled from a grammar file. All are without the end of the tag.
 
     ``after`` are the markers that may follow a value's closer: a sibling, the closer of the call or of what holds it,
-    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond.
-    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider.
+    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond;
+    ``reach`` are those and the openers of parameters.
+    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider. ``strange`` are the
+    tags of a parameter that belongs to another syntax, ``tag_end`` is how each tag goes on.
     """
 
     __slots__ = (
@@ -47,7 +58,10 @@ class Tags:
         "key_open",
         "keys",
         "openers",
+        "reach",
         "special",
+        "strange",
+        "tag_end",
         "value_marks",
         "wrapper_close",
     )
@@ -63,7 +77,9 @@ class Tags:
         after: Sentinels,
         special: Sentinels,
         openers: Sentinels,
+        tag_end: TagEnd = PLAIN_END,
     ) -> None:
+        self.tag_end: Final = tag_end
         self.openers: Final = openers
         self.call_open: Final = call_open
         self.call_close: Final = _spaced(call_close)
@@ -75,7 +91,9 @@ class Tags:
         self.value_marks: Final = joined(value_marks, *inside)
         self.after: Final = joined(after, self.keys, self.call_close)
         self.ends: Final = joined(self.call_close, wrapper_close, openers)
+        self.reach: Final = joined(self.keys, self.ends)
         self.special: Final = special
+        self.strange: Tags | None = None  # this call with the parameters of the other syntaxes
 
     def __deepcopy__(self, memo: object) -> Tags:
         return self
@@ -89,9 +107,9 @@ def _spaced(tags: Sentinels) -> Sentinels:
     return sentinels(tags.exact, tuple(sorted({*tags.loose, *more})))
 
 
-def _attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, str]]:
+def _attributes(buf: bytearray, i: int, end: int, tag_end: TagEnd) -> tuple[int, int, dict[str, str]]:
     """``read_attributes``, but an equals sign without a name behind it makes a tag without a name."""
-    verdict, j, found = read_attributes(buf, i, end)
+    verdict, j, found = read_attributes(buf, i, end, tag_end)
     if verdict == DEAD:
         nameless = _NAMELESS.match(buf, i, end)
         if nameless is not None:
@@ -118,9 +136,10 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
-        "_settings", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes", "broken", "closed", "evidence",
-        "fault", "name", "repairs", "run", "tool", "torn", "values",
+        "_around", "_behind", "_closer", "_counted", "_fenced", "_first", "_json", "_json_at", "_key_at", "_offer",
+        "_own", "_phase", "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak",
+        "at", "attributes", "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool",
+        "torn", "values", "wrapped",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -128,6 +147,7 @@ class TagsReader:
         self.evidence = False
         self.broken = False
         self.closed = False  # by its own closer
+        self.wrapped = False  # by the closer of what holds it, which was read with it
         self.run: Run | None = None
         self.name: str | None = None
         self.tool: Tool | None = None
@@ -136,13 +156,17 @@ class TagsReader:
         self._read: set[str] = set()  # their keys
         self.repairs: list[Repair] = []  # of the tags themselves
         self.torn = False  # the bytes end inside the opener of a parameter
+        self.mention = False  # only words follow the tag, and its tool needs more
         self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
+        self._own = self._tags  # those of the present parameter
         self._settings = settings
         self._around = around
         self._offer = offer
         self._phase = _HEAD
         self._json: JsonReader | None = None
+        self._json_at = -1
+        self._fenced = False  # a fence stands around the body
         self._key_at = start
         self._value: Value | None = None
         self._counted = 0  # inner openers of the same tag still without their closer
@@ -151,6 +175,8 @@ class TagsReader:
         self._strong = -1  # the first end of the call inside the value that looks real, and one that may be
         self._weak = -1
         self._wait = -1  # where the wait for the value's own closer began
+        self._sought = -1  # up to here the end of the value's CDATA section was looked for
+        self._shell = b""  # the closer of an element around all parameters
         if "name" in settings:
             self._named(settings["name"])
             self._phase = _ITEMS
@@ -159,6 +185,7 @@ class TagsReader:
         self.at -= by
         self._first -= by
         self._key_at -= by
+        self._json_at -= by
         for value in self.values:
             value.start -= by
             value.end -= by
@@ -169,6 +196,8 @@ class TagsReader:
         self._strong -= by
         self._weak -= by
         self._wait -= by
+        if self._in_cdata:
+            self._sought -= by
         if self._json is not None:
             self._json.shift(by)
 
@@ -185,7 +214,7 @@ class TagsReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the parameters stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence and self._phase != _HEAD else (-1, -1)
+        return (self._first, self.keep) if self.evidence and self._phase != _HEAD else (-1, -1)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         while True:
@@ -212,12 +241,16 @@ class TagsReader:
             self.tool = self._offer.resolve(name).tool
             self.evidence = not self._settings.get("demanding") and (self.tool is not None or not self._offer.known)
 
+    def _unescaped(self, text: str | None) -> str | None:
+        """A name or key without the escapes of its attribute, where the format has them."""
+        return _ESCAPE.sub(lambda one: _ESCAPED[one.group()], text) if text and self._settings.get("escaped") else text
+
     def _head(self, buf: bytearray, end: int) -> int:
-        verdict, i, found = _attributes(buf, self.at, end)
+        verdict, i, found = _attributes(buf, self.at, end, self._tags.tag_end)
         if verdict == MORE:
             return MORE
         self.attributes = found
-        name = found.get("name", found.get("tool"))
+        name = self._unescaped(found.get("name", found.get("tool")))
         if verdict == DEAD:
             # The end of the tag may be missing where a tag of the call follows.
             run = BLANK.match(buf, i, end)
@@ -252,44 +285,61 @@ class TagsReader:
                 return self._over() if self.evidence else DEAD
             if i == end:
                 return MORE
-            if not self.values and self._json is None and buf[i] in b"{[":
-                self._json = (
-                    JsonReader(i, around) if self.name else json_call.CallReader(i, around, self._offer, self._settings)
-                )
+            if self._bare and buf[i] in b'{["':
+                body = json_arguments.ArgumentsReader if self.name else json_call.CallReader
+                self._json = body(i, around, self._offer, self._settings)
+                self._json_at = i
                 self._phase = _JSON
                 return -1
+            if buf[i] in b"`~" and not self.values:
+                # A fence around the body, opened or closed.
+                fence = _FENCE.match(buf, i, end)
+                if fence is None or (fence.end() == end and not final):
+                    if _FENCE_CUT.match(buf, i, end) is not None and not final:
+                        return MORE
+                elif self._bare or self._fenced:
+                    if self._bare:
+                        self._fenced = True
+                        self.repairs.append(Repair("fence"))
+                    self.at = fence.end()
+                    continue
+            self._own = tags
             size = tags.keys.at(buf, i, end)
-            if size > 0 and (i + size == end or _WORD.match(buf, i + size, end) is not None):
+            if size == NONE and tags.strange is not None and (size := tags.strange.keys.at(buf, i, end)) > 0:
+                self._own = tags.strange  # a parameter as another syntax writes it
+            if size > 0 and (i + size == end or _GLUED_CUT.match(buf, i + size, end) is not None):
+                self.torn = True
+                return MORE
+            if size > 0 and _WORD.match(buf, i + size, end) is not None and _GLUED.match(buf, i + size, end) is None:
                 # The name of the tag goes on, so it is another one.
-                if i + size == end:
-                    self.torn = True
-                    return MORE
-                return self._foreign(buf, i, end) if self.evidence else DEAD
+                return self._foreign(buf, i, end, final) if self.evidence else DEAD
             if size > 0:
                 self._key_at = i
                 self.at = i + size
                 self._phase = _KEY
                 return -1
             closing = tags.call_close.at(buf, i, end)
-            stray = tags.key_close.at(buf, i, end)
+            stray = tags.key_close.at(buf, i, end) or (
+                tags.strange.key_close.at(buf, i, end) if tags.strange is not None else 0
+            )
             other = around.outer.at(buf, i, end, final) or around.close.at(buf, i, end, final)
             if CUT in (size, closing, stray, other):
                 # A piece of a tag of this call belongs to it, also at the end of the bytes.
                 self.torn = size == CUT and CUT not in (closing, stray)
                 return MORE
             if closing > 0 or stray > 0:
-                tail = TAG_END.match(buf, i + max(closing, stray), end)
+                tail = self._tags.tag_end.closer.match(buf, i + max(closing, stray), end)
                 if tail is None:
-                    if TAG_END_CUT.match(buf, i + max(closing, stray), end) is not None:
+                    if self._tags.tag_end.closer_cut.match(buf, i + max(closing, stray), end) is not None:
                         return MORE
                     return self._over() if self.evidence else DEAD
                 if closing > 0:
-                    bare = self.name is None and not self.values and self._json is None
-                    if bare and not self._settings.get("special"):
+                    if self.name is None and self._bare and not self._settings.get("special"):
                         return DEAD
                     self.evidence = True
                     self.closed = True
                     self.at = tail.end()
+                    self._endless(tail.group())
                     return DONE
                 self.at = tail.end()
                 continue
@@ -297,9 +347,15 @@ class TagsReader:
                 return DEAD
             if other > 0:
                 return self._wrapped(buf, i, end)
+            if self._shell and self._shell.startswith(buf[i : i + len(self._shell)]):
+                if end - i < len(self._shell):
+                    return MORE
+                self.at = i + len(self._shell)
+                self._shell = b""
+                continue
             if self._json is not None or (self.values and self.values[-1].opener):
                 return self._over()
-            return self._foreign(buf, i, end)
+            return self._foreign(buf, i, end, final)
 
     def _over(self) -> int:
         """The call ends without its closer, before the blanks that stand here."""
@@ -313,20 +369,32 @@ class TagsReader:
         """
         size = self._tags.wrapper_close.at(buf, i, end)
         if size > 0 and self.values and self.values[-1].implicit:
-            tail = TAG_END.match(buf, i + size, end)
-            if tail is None and TAG_END_CUT.match(buf, i + size, end) is not None:
+            tail = self._tags.tag_end.closer.match(buf, i + size, end)
+            if tail is None and self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None:
                 return MORE
             if tail is not None and self._around.close.at(buf, i, end) == 0:
+                self.wrapped = True
                 self.at = tail.end()
         return self._over()
 
-    def _foreign(self, buf: bytearray, i: int, end: int) -> int:
+    def _foreign(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """An unknown byte where a parameter or the closer is due. An element may stand for a parameter."""
         if CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
             return MORE
         child = CHILD.match(buf, i, end)
         if child is not None:
             key = child.group(1).decode("utf-8", "replace")
+            if key in json_call.ARGUMENT_KEYS and not self._shell:
+                run = BLANK.match(buf, child.end(), min(end, child.end() + MAX_BLANKS))
+                k = run.end() if run is not None else child.end()
+                size = self._tags.keys.at(buf, k, end)
+                if k == end or size == CUT:
+                    return MORE
+                if size > 0:
+                    self.repairs.append(Repair("unwrapped", "arguments", key, ""))
+                    self._shell = b"</%b>" % child.group(1)
+                    self.at = k
+                    return -1
             if key in json_call.ARGUMENT_KEYS or (self.tool is not None and self.tool.key(key) is not None):
                 self.repairs.append(Repair("missing_tag", f"arguments.{key}", key, "parameter"))
                 self._value = Value(key, {}, child.end())
@@ -335,10 +403,32 @@ class TagsReader:
                 self._phase = _ELEMENT
                 return -1
         if _TAG.match(buf, i, end) is None:
-            return self._over()
+            found = self._behind_words(buf, i, end, final) if self._bare else DEAD
+            if found != DEAD:
+                return found
+            self.mention = not self.values and (self.tool is None or bool(self.tool.required))
+            return DONE if self.mention else self._over()
         self._wait = i
         self._phase = _JUNK
         return -1
+
+    def _behind_words(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """Words stand right behind the name. A parameter soon after them shows that they are stray, the call's closer
+        that they are in the place of parameters. DEAD: neither comes."""
+        window = i + MAX_HEADER
+        p, size = self._tags.reach.find(buf, i, min(end, window), final or end >= window)
+        if size <= 0:
+            return DEAD if final or end >= window else MORE
+        if self._tags.keys.at(buf, p, end, True) > 0:
+            stray = bytes(buf[i:p]).decode("utf-8", "replace").strip()
+            self.repairs.append(Repair("stray_text", "arguments", stray[:MAX_REPAIR_TEXT], ""))
+            self.at = p
+            return -1
+        if self._tags.call_close.at(buf, p, end, True) > 0:
+            self._wait = i
+            self._phase = _JUNK
+            return -1
+        return DEAD
 
     def _in_element(self, buf: bytearray, end: int, final: bool) -> int:
         """In an element that stands for a parameter: up to its closer, or to the end of the call if it has none."""
@@ -366,8 +456,8 @@ class TagsReader:
         i, size = tags.ends.find(buf, self.at, end)
         if size > 0:
             closing = tags.call_close.at(buf, i, end)
-            tail = TAG_END.match(buf, i + closing, end) if closing > 0 else None
-            if closing > 0 and tail is None and TAG_END_CUT.match(buf, i + closing, end) is not None:
+            tail = self._tags.tag_end.closer.match(buf, i + closing, end) if closing > 0 else None
+            if closing > 0 and tail is None and self._tags.tag_end.closer_cut.match(buf, i + closing, end) is not None:
                 self.at = i
                 return MORE
             if i <= self._wait + CLOSER_WAIT:
@@ -393,29 +483,32 @@ class TagsReader:
             return MORE
         self.run = None
         if verdict == DEAD:
-            return DEAD if not self.evidence else self._given_up()
-        if reader.broken:
-            self._phase = _ITEMS
+            if not self.evidence:
+                return DEAD
+            # It is no object of arguments.
+            self.at = self._wait = self._json_at
+            self._json = None
+            self._phase = _JUNK
             return -1
         self._phase = _ITEMS
         return -1
 
-    def _given_up(self) -> int:
-        """The call ends here, inside something that was not whole."""
-        self.broken = True
-        return DONE
+    @property
+    def _bare(self) -> bool:
+        """Was nothing of a body read yet?"""
+        return not self.values and self._json is None
 
     def _key(self, buf: bytearray, end: int) -> int:
-        verdict, i, found = _attributes(buf, self.at, end)
+        verdict, i, found = _attributes(buf, self.at, end, self._tags.tag_end)
         if verdict == MORE:
             return MORE
         if verdict == DEAD and not (self.evidence or self.values):
             return DEAD
         self.evidence = True
         # A tag that cannot be read opens a parameter all the same, one without a name.
-        key = found.get("name", found.get("key", "")) if verdict == DONE else ""
+        key = self._unescaped(found.get("name", found.get("key"))) if verdict == DONE else ""
         opener = bytes(buf[self._key_at : self.at]).lower()
-        self._open_value(key, found, i, opener.replace(b"< ", b"<"))
+        self._open_value(key or "", found, i, opener.replace(b"< ", b"<"))
         if "/" in found:
             self._end_value(i, i)
         return -1
@@ -423,10 +516,32 @@ class TagsReader:
     def _open_value(self, key: str, attributes: dict[str, str], start: int, opener: bytes) -> None:
         self._value = Value(key, attributes, start, opener)
         self._counted = 0
-        self._closer = self._behind = self._strong = self._weak = self._wait = -1
+        self._closer = self._behind = self._strong = self._weak = self._wait = self._sought = -1
         self.at = start
         self._phase = _VALUE
-        self.run = plain_run((), self._tags.value_marks)
+        self.run = plain_run((), self._own.value_marks)
+
+    @property
+    def _in_cdata(self) -> bool:
+        """Was the value last seen inside its CDATA section?"""
+        return 0 <= self._sought < _NOT_CDATA
+
+    def _opaque(self, buf: bytearray, i: int) -> bool:
+        """Does ``i`` stand in a CDATA section that the value began with?"""
+        value = self._value
+        assert value is not None
+        if self._sought < value.start:
+            opener = _CDATA_OPEN.match(buf, value.start, i)
+            self._sought = opener.end() if opener is not None else _NOT_CDATA
+        if self._sought >= i:
+            return self._sought == i
+        if buf.find(_CDATA_CLOSE, self._sought, i) < 0:
+            self._sought = i - len(_CDATA_CLOSE) + 1
+            return True
+        # Its end was found: what was seen inside it ended nothing.
+        self._sought = _NOT_CDATA
+        self._strong = self._weak = self._wait = self._closer = self._behind = -1
+        return False
 
     def _end_value(self, text_end: int, resume: int, implicit: bool = False) -> int:
         value = self._value
@@ -442,8 +557,17 @@ class TagsReader:
         self._phase = _ITEMS
         return -1
 
+    def _end_early(self, buf: bytearray, resume: int) -> int:
+        """The last closer of the value was the real one; what follows it, up to ``resume``, is nothing of the call."""
+        value = self._value
+        assert value is not None
+        stray = bytes(buf[self._behind : resume]).decode("utf-8", "replace").strip()
+        if stray:
+            self.repairs.append(Repair("stray_text", f"arguments.{value.key}", stray[:MAX_REPAIR_TEXT], ""))
+        return self._end_value(self._closer, resume)
+
     def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
-        tags, i = self._tags, self.at
+        tags, i = self._own, self.at
         plain = plain_run((), tags.value_marks)
         while True:
             run = plain.match(buf, i, end)
@@ -461,7 +585,9 @@ class TagsReader:
                 i += 1
                 continue
             self.at = i
-            if tags.key_close.at(buf, i, end, True) == size:
+            if self._opaque(buf, i):
+                verdict, i = self._within(buf, i, size, end, final)
+            elif tags.key_close.at(buf, i, end, True) == size:
                 verdict, i = self._closing(buf, i, size, end, final)
             elif tags.keys.at(buf, i, end, True) == size:
                 verdict, i = self._opening(buf, i, size, end, final)
@@ -475,15 +601,18 @@ class TagsReader:
 
     def _closing(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """A closer of this value's own kind."""
-        tail = TAG_END.match(buf, i + size, end)
+        tail = self._tags.tag_end.closer.match(buf, i + size, end)
         if tail is None:
-            growing = TAG_END_CUT.match(buf, i + size, end) is not None and not final
+            growing = self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None and not final
             return (MORE if growing else None), i + size
         j = tail.end()
         follows, k = self._follows(buf, j, end, final)
         if follows is None:
             return MORE, i
         if not follows:
+            doubled = self._doubled(buf, i, k, end, final) if not self._counted else DEAD
+            if doubled != DEAD:
+                return doubled, (i if doubled == MORE else self.at)
             self._seen_closer(i, j)
             return None, j
         if self._counted:
@@ -493,7 +622,44 @@ class TagsReader:
             if not over:
                 self._seen_closer(i, j)
                 return None, j
+        self._endless(tail.group())
         return self._end_value(i, j), j
+
+    def _endless(self, tail: bytes) -> None:
+        """A tag that ended only because another one began."""
+        if not tail.strip():
+            self.repairs.append(Repair("missing_tag", "arguments", "", "end of a tag"))
+
+    def _doubled(self, buf: bytearray, i: int, k: int, end: int, final: bool) -> int:
+        """Does the same closer stand at ``k`` again, and then what ends a value? Both are one."""
+        size = self._own.key_close.at(buf, k, end, final)
+        if size <= 0:
+            return MORE if size == CUT else DEAD
+        tail = self._tags.tag_end.closer.match(buf, k + size, end)
+        if tail is None:
+            return MORE if not final and self._tags.tag_end.closer_cut.match(buf, k + size, end) is not None else DEAD
+        follows, _ = self._follows(buf, tail.end(), end, final)
+        if follows is None:
+            return MORE
+        if not follows:
+            return DEAD
+        self._closer, self._behind = i, k
+        return self._end_early(buf, tail.end())
+
+    def _within(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
+        """A tag inside a CDATA section. A closer is the real one only if the end of the section does not come."""
+        if self._own.key_close.at(buf, i, end, True) == size:
+            tail = self._tags.tag_end.closer.match(buf, i + size, end)
+            if tail is None and not final and self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None:
+                return MORE, i
+            follows = self._follows(buf, tail.end(), end, final)[0] if tail is not None else False
+            if follows is None:
+                return MORE, i
+            if follows and tail is not None:
+                self._wait = i
+                if self._behind < 0:
+                    self._closer, self._behind = i, tail.end()
+        return None, i + size
 
     def _seen_closer(self, i: int, j: int) -> None:
         """A closer of the value's kind that did not end it: it may be that of an opener inside."""
@@ -506,9 +672,12 @@ class TagsReader:
         k = run.end() if run is not None else j
         if k == end:
             return (True if final else None), k
-        size = self._tags.after.at(buf, k, end)
+        size = self._own.after.at(buf, k, end)
         if size == CUT:
-            return (True if final else None), k
+            # At the end of the stream a piece of a tag counts, but not the first letters of a word.
+            return (not buf[k : k + 1].isalnum() if final else None), k
+        if size <= 0 and self._shell and self._shell.startswith(buf[k : k + len(self._shell)]):
+            return (True if final or end - k >= len(self._shell) else None), k
         return size > 0, k
 
     def _closes_all(self, buf: bytearray, k: int, end: int, final: bool) -> bool | None:
@@ -524,9 +693,11 @@ class TagsReader:
             return None
         if closing <= 0:
             return False
-        tail = TAG_END.match(buf, k + closing, end)
+        tail = self._tags.tag_end.closer.match(buf, k + closing, end)
         if tail is None:
-            return None if not final and TAG_END_CUT.match(buf, k + closing, end) is not None else False
+            return (
+                None if not final and self._tags.tag_end.closer_cut.match(buf, k + closing, end) is not None else False
+            )
         return self._among(buf, tail.end(), end, final, self._tags.wrapper_close, self._tags.call_open)
 
     @staticmethod
@@ -548,20 +719,22 @@ class TagsReader:
         line = buf.rfind(b"\n", value.start, i) + 1 or value.start
         at_line = line > value.start and not buf[line:i].strip(b" \t")
         directly = not buf[value.start : i].strip()
-        if not at_line and not directly:
+        free = self._tags.tag_end is not PLAIN_END  # where tags are tokens they may stand anywhere
+        if not at_line and not directly and not free:
             return None, i + size
-        verdict, j, found = read_attributes(buf, i + size, end)
+        verdict, j, found = read_attributes(buf, i + size, end, self._tags.tag_end)
         if verdict == MORE and not final:
             return MORE, i
         if verdict != DONE:
             return None, i + size
-        key = found.get("name", found.get("key", ""))
+        key = self._unescaped(found.get("name", found.get("key"))) or ""
         unread = key not in self._read and key != value.key
-        if at_line and unread and self.tool is not None and key in self.tool.properties:
+        if (at_line or free) and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
-                return self._end_value(self._closer, i, implicit=True), i
+                return self._end_early(buf, i), i
             return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True), i
-        self._counted += 1
+        if at_line or directly:
+            self._counted += 1
         return None, j
 
     @staticmethod
@@ -592,9 +765,9 @@ class TagsReader:
         """The closer of the call, or of what holds it, inside a value."""
         is_call = self._tags.call_close.at(buf, i, end, True) == size
         j = i + size
-        tail = TAG_END.match(buf, j, end)
+        tail = self._tags.tag_end.closer.match(buf, j, end)
         if tail is None:
-            if TAG_END_CUT.match(buf, j, end) is not None and not final:
+            if self._tags.tag_end.closer_cut.match(buf, j, end) is not None and not final:
                 return MORE, i
             if is_call:
                 return None, j
@@ -623,8 +796,8 @@ class TagsReader:
             return None
         if size <= 0:
             return False
-        tail = TAG_END.match(buf, k + size, end)
-        if tail is None and not final and TAG_END_CUT.match(buf, k + size, end) is not None:
+        tail = self._tags.tag_end.closer.match(buf, k + size, end)
+        if tail is None and not final and self._tags.tag_end.closer_cut.match(buf, k + size, end) is not None:
             return None
         j = tail.end() if tail is not None else k + size
         run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
@@ -651,11 +824,13 @@ class TagsReader:
         """The value's own closer did not come: take the best end that was seen."""
         value = self._value
         assert value is not None
-        if self._counted and self._closer >= 0:
-            closer = self._closer
-            size = self._tags.key_close.at(buf, closer, len(buf), True)
-            tail = TAG_END.match(buf, closer + size)
-            return self._end_value(closer, tail.end() if tail is not None else closer + size)
+        if self._in_cdata:
+            return self._end_value(self._closer, self._behind, implicit=True)
+        if self._closer >= 0:
+            ends = [mark for mark in (self._strong, self._weak) if mark >= self._behind]
+            stop = min(ends, default=self._behind)
+            opener, size = self._tags.openers.find(buf, self._behind, stop, True)
+            return self._end_early(buf, opener if size > 0 else stop)
         i = self._strong if self._strong >= 0 else self._weak
         if self._strong < 0 and self._is_special(buf, i, self._tags.special.at(buf, i, len(buf), True)):
             value.cut = True
@@ -676,7 +851,7 @@ class TagsReader:
 
     def _cut(self, buf: bytearray) -> int:
         """The bytes end inside the value."""
-        if self._wait >= 0 or (self._counted and self._closer >= 0):
+        if (self._wait >= 0 and not self._in_cdata) or (self._counted and self._closer >= 0):
             return self._settle(buf)
         value = self._value
         assert value is not None
@@ -689,6 +864,10 @@ def _read(raw: bytes, ending: Ending, context: Context) -> tuple[TagsReader, int
     """Read the call again as it was read on the wire: the reader and its verdict."""
     settings = context.settings
     around = settings["around"]
+    tags: Tags = settings["tags"]
+    if ending == "whole":
+        # The end of the last tag may have been missing, which only what followed can show.
+        raw += b"".join(tags.tag_end.starts[:1])
     reader = TagsReader(0, around, context.offer, settings)
     verdict = reader.read(bytearray(raw), len(raw), True)
     value = reader._value
@@ -697,10 +876,10 @@ def _read(raw: bytes, ending: Ending, context: Context) -> tuple[TagsReader, int
     if reader.over >= 0:
         # Nothing cut the stream, so the last closer of the value was the real one.
         value.cut = False
-        reader._end_value(reader._closer, reader.over)
+        reader._end_value(reader._closer, reader.over, implicit=reader._in_cdata)
     elif "name" in settings and around.close.literals:
         # In an envelope with the name its closer ends the value; here it is not among the bytes.
-        closer = around.close.literals[0]
+        closer = around.close.sample
         reader = TagsReader(0, around, context.offer, settings)
         verdict = reader.read(bytearray(raw + closer), len(raw) + len(closer), True)
     return reader, verdict
@@ -773,7 +952,9 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
             body = body[:-2] if body.endswith(b"\r\n") else body[:-1] if body.endswith(b"\n") else body
     text = body.decode("utf-8", "replace")
     if (settings.get("entities") or style.get("entities")) and cdata is None:
-        text = html.unescape(text)
+        from html import unescape
+
+        text = unescape(text)
     flag = value.attributes.get("string", "").lower()
     kind = value.attributes.get("type", "").lower()
     if flag in ("true", "1", "yes") or kind in ("string", "raw", "str"):
@@ -813,11 +994,16 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """
     form: dict[str, str] = settings["form"]
 
+    def escaped(text: str) -> str:
+        return text.replace("&", "&amp;").replace('"', "&quot;") if settings.get("escaped") else text
+
     def compose(texts: dict[str, str]) -> str:
-        parts = [form["call_open"].replace("{name}", name)]
+        parts = [form["call_open"].replace("{number}", settings.get("number", "1")).replace("{name}", escaped(name))]
         for key, text in texts.items():
-            flag = "true" if isinstance(arguments[key], str) else "false"
-            parts.append(filled(form["value"].replace("{string}", flag), key, text))
+            value = arguments[key]
+            flag = "true" if isinstance(value, str) else "false"
+            opener = form["value"].replace("{string}", flag).replace("{type}", _type(value))
+            parts.append(filled(opener, escaped(key), text))
         return form.get("join", "").join([*parts, form["call_close"]])
 
     def read(text: str) -> Written:
@@ -825,13 +1011,25 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         tags: Tags = settings["tags"]
         head = max(tags.call_open.at(raw, 0, len(raw), True), 0)
         tool = settings.get("tool")
-        return decode(raw[head:], "whole", Context(Offer((tool,) if tool is not None else None), settings))[0]
+        offer = Offer((tool,) if tool is not None else None)
+        if settings.get("named") or not form["call_open"]:
+            # The name stands in an opener around this.
+            return decode(raw[head:], "closed", Context(offer, {**settings, "name": name}))[0]
+        return decode(raw[head:], "whole", Context(offer, settings))[0]
 
     def stated(value: Any) -> str:
-        return "" if "{string}" not in form["value"] else "text" if isinstance(value, str) else "json"
+        says = "{string}" in form["value"] or "{type}" in form["value"]
+        return "" if not says else "text" if isinstance(value, str) else "json"
 
-    closers = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    ends = (form["value"].partition("{value}")[2].strip(), form["call_close"].strip())
+    closers = tuple(end for end in ends if end)
     return carried(name, arguments, settings, compose, read if "tags" in settings else None, stated, closers)
+
+
+def _type(value: Any) -> str:
+    """The name of a value's JSON type."""
+    names = ((str, "string"), (bool, "boolean"), (int | float, "number"), (list, "array"), (dict, "object"))
+    return next((name for kind, name in names if isinstance(value, kind)), "null")
 
 
 def filled(form: str, key: str, value: str) -> str:
@@ -883,10 +1081,12 @@ def carried(
 
 def _spellings(value: Any, how: str) -> list[str]:
     """The texts that may stand for a value, the plainest first: itself, with entities, as JSON."""
+    from html import escape
+
     encoded = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return [encoded]
-    plain = [value, html.escape(value, quote=False)]
+    plain = [value, escape(value, quote=False)]
     return plain if how else [*plain, encoded]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import ArgumentsDelta, CallStarted, RejectedCall, RejectReason, ToolCall
+from ..reading import Around, UntilCloser
 from ..resolve import Outcome
 from .dropping import Dropping
 from .state import Candidate
@@ -26,6 +27,7 @@ class Calls(Dropping):
         self._after_call = True
 
     def _tell_call(self, candidate: Candidate, one: Outcome, start: int, end: int, first: bool) -> None:
+        self._promised = ""
         if self._base + end <= 0:
             return  # it stands in the prefill, and the response is empty
         number = candidate.number if first and candidate.number >= 0 else self._number
@@ -74,6 +76,7 @@ class Calls(Dropping):
 
     def _reject(self, candidate: Candidate, reason: RejectReason, name: str | None, stop: int, detail: str) -> None:
         """Tell that the candidate, up to ``stop``, is a call that does not run."""
+        name = name or (self._offer.resolve(self._promised).name if self._promised else None)
         self._drop_pending()
         grammar = self._grammar_of(candidate)
         outcome = Outcome(name or None, None, 0, stop - candidate.start, reason=reason, detail=detail, grammar=grammar)
@@ -81,6 +84,18 @@ class Calls(Dropping):
         self._at = self._i = stop
         self._after_block()
         self._after_call = True
+
+    def _break_promise(self, reason: RejectReason) -> bool:
+        if not self._promised or not self._pending:
+            return False
+        name = self._offer.resolve(self._promised).name
+        frame = self._frame.name if self._frame is not None else ""
+        outcome = Outcome(name, None, 0, 0, reason=reason, detail="the message holds no call", grammar=frame)
+        start, stop = self._pending[0][1], self._pending[-1][2]
+        self._pending.clear()
+        self._tell_call(Candidate(start, UntilCloser(start, Around()), "header", 0), outcome, start, stop, first=False)
+        self._after_call = True
+        return True
 
     def _grammar_of(self, candidate: Candidate) -> str:
         grammar = getattr(candidate.reader, "grammar", "")

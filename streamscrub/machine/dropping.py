@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..events import DropKind
 from ..reading import DONE
 from ..sentinels import Sentinels
 from .state import RESULT, TEXT, State
@@ -10,22 +11,24 @@ from .state import RESULT, TEXT, State
 class Dropping(State):
     """A result ends at its closer or the next special marker, a turn never."""
 
-    def _enter_result(self, start: int, size: int, closers: Sentinels) -> int:
-        """Drop a result from its opener on; what it holds is not read."""
+    def _enter_result(self, start: int, size: int, closers: Sentinels, kind: DropKind = "fabricated_result") -> int:
+        """Drop a result, or a message for nobody, from its opener on; what it holds is not read."""
         self._before(start)
+        self._break_promise("malformed")
         self._drop_pending()
         self._at = self._i = start
-        if self._on_fabricated == "cut":
+        if self._on_fabricated == "cut" and kind == "fabricated_result":
             self._enter_drop("fabricated_result")
             return DONE
-        self._drop("fabricated_result", start, start + size)
+        self._result_kind = kind
+        self._drop(kind, start, start + size)
         self._at = self._i = start + size
         self._stop = closers
         self._mode = RESULT
         return DONE
 
     def _in_result(self, final: bool) -> bool:
-        """Inside a result that the model made up: to its closer or the next special marker."""
+        """Inside a result that the model made up, or a message for nobody: to its closer or the next special marker."""
         buf, tables = self._buf, self._tables
         end = len(buf)
         closers = self._stop
@@ -34,14 +37,14 @@ class Dropping(State):
         # Before a closer nothing can be the start of a token that is still to come.
         other, opening = tables.specials.find(buf, self._i, close if closing > 0 else end, final or closing > 0)
         stop = min(close, other)
-        self._drop("fabricated_result", self._i, stop)
+        self._drop(self._result_kind, self._i, stop)
         self._at = self._i = stop
         if stop < end and closing > 0 and close <= other:
-            self._drop("fabricated_result", stop, stop + closing)
+            self._drop(self._result_kind, stop, stop + closing)
             self._at = self._i = stop + closing
         elif not (stop < end and opening > 0):
             if final:
-                self._drop("fabricated_result", self._i, end)
+                self._drop(self._result_kind, self._i, end)
                 self._at = self._i = end
                 self._mode = TEXT
             return False

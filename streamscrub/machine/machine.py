@@ -19,6 +19,9 @@ class Machine(Stripped):
             pass
         if final and self._draft_from >= 0:
             self._finish_drafts()
+        if final and self._promised:
+            self._tell_text(len(self._buf))
+            self._break_promise("truncated")
 
     def _finish_drafts(self) -> None:
         """The stream ended inside a section with calls in it."""

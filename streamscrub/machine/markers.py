@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from ..attributes import TAG_END, TAG_END_CUT
 from ..blocks import BlockReader, Envelope, Use
-from ..bodies.tags import TagsReader
 from ..events import DropKind
 from ..frames import Frame, HeaderReader
-from ..limits import MAX_BLANKS, MAX_HEADER
+from ..limits import MAX_BLANKS
 from ..lines import ElementReader, EmptyElementReader, element_at
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import CUT
-from ..tables import Kind, Role
+from ..tables import Kind, Role, Sigil
 from .release import tag_name
 from .starts import LineStarts
 from .state import Candidate
 
-SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=\s))?" % MAX_HEADER)
-SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
+
+def sigil_end(buf: bytearray, i: int, end: int, sigil: Sigil) -> tuple[int, bool]:
+    """Where the tag ends whose start was read up to ``i``, and whether more bytes may make it longer."""
+    tag = sigil.tag_end.rest.match(buf, i, end)
+    stop = tag.end() if tag is not None else i
+    whole = stop > i and buf[stop - 1] == 0x3E
+    return stop, not whole and sigil.tag_end.rest_cut.match(buf, i, end) is not None
 
 
 class Markers(LineStarts):
@@ -38,6 +41,10 @@ class Markers(LineStarts):
             size = tables.marks.at(buf, p, end, True)
             if size == 0:
                 return MORE
+            if tables.role(bytes(buf[p : p + size])).special and not self._span:
+                # A token and the start of a longer one: neither is text.
+                self._markup("cut_marker", p, end)
+                return DEAD
         if size == CUT:
             return MORE
         if size == 0:
@@ -84,7 +91,7 @@ class Markers(LineStarts):
         return DEAD
 
     def _was_released(self, word: bytes) -> bool:
-        return bool(self._released) and tag_name(word) in self._released
+        return bool(self._released) and (tag_name(word) or word.lower()) in self._released
 
     def _follows_markup(self, p: int) -> bool:
         """Does ``p`` stand directly behind reasoning, a block or a control token, blanks aside?"""
@@ -100,6 +107,8 @@ class Markers(LineStarts):
             if k < end:
                 return self._release(role, p, size)
         if self._frame is not None and role.literal in self._frame.ends:
+            self._before(p)
+            self._break_promise("malformed")
             self._markup("delimiter", p, p + size)
             self._leave_frame()
         else:
@@ -109,7 +118,7 @@ class Markers(LineStarts):
     def _do_answer(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         """A wrapper around the answer: its opener counts behind markup, its closer behind such an opener."""
         opens = role.target == "open"
-        if not (self._follows_markup(p) if opens else self._answered):
+        if not role.special and not (self._follows_markup(p) if opens else self._answered):
             return self._release(role, p, size)
         self._answered = opens
         self._markup("wrapper", p, p + size)
@@ -118,7 +127,8 @@ class Markers(LineStarts):
     def _do_close(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         buf = self._buf
         word = bytes(buf[p : p + size])
-        if role.target == "result" and (self._on_fabricated == "keep" or (self._offer.known and not self._offer.tools)):
+        no_tools = self._offer.known and not self._offer.tools
+        if role.target == "result" and (self._on_fabricated == "keep" or (no_tools and not role.special)):
             return self._release(role, p, size)
         if not role.special and self._was_released(word):
             self._advance(p, p + size)
@@ -160,17 +170,15 @@ class Markers(LineStarts):
 
     def _do_sigil(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         """Any other tag of a special syntax: a wrapper, a stray parameter, a damaged tag. Never text."""
-        buf = self._buf
-        tag = SIGIL_TAG.match(buf, p + size, end)
-        stop = tag.end() if tag is not None else p + size
-        if buf[stop - 1] != 0x3E and not final and SIGIL_CUT.match(buf, p + size, end):
+        sigil: Sigil = role.target
+        stop, growing = sigil_end(self._buf, p + size, end, sigil)
+        if growing and not final:
             return MORE
-        closing = b"/" in bytes(buf[p : p + size])
         self._before(p)
-        orphan = closing and not self._section
-        self._section = False
+        orphan = sigil.closing and not self._section
+        section, self._section = self._section, False
         self._markup("orphan" if orphan else "wrapper", p, stop)
-        self._section = not closing
+        self._section = section if sigil.section is None else sigil.section
         return DEAD
 
     def _do_think(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
@@ -178,15 +186,15 @@ class Markers(LineStarts):
             return self._release(role, p, size)
         line = self._line
         starts = line is not None and not line.strip()
-        if not role.special and not (starts or self._after_markup):
+        # A prompt may begin the turn with words that no file lists.
+        if not role.special and not (starts or self._after_markup or self._prefilling):
             return self._release(role, p, size)
-        label = str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
         self._markup("delimiter", p, p + size)
-        self._enter_reasoning(label)
+        self._enter_reasoning(role.target)
         return DONE
 
     def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
-        if self._reasoning == "off" or (not role.special and self._was_released(role.literal)):
+        if self._reasoning == "off" or (not role.special and self._was_released(bytes(self._buf[p : p + size]))):
             self._advance(p, p + size)
             return DEAD
         self._markup("orphan", p, p + size)
@@ -197,6 +205,7 @@ class Markers(LineStarts):
             self._markup("control", p, p + size)
             return DEAD
         self._before(p)
+        self._break_promise("malformed")
         self._drop_pending()
         self._at = self._i = p
         self._enter_drop("fabricated_turn")
@@ -228,12 +237,13 @@ class Markers(LineStarts):
     def _do_tag(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         use: Use = role.target
         self._before(p)
-        reader = TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+        reader = use.body.reader(p + size, use.settings["around"], self._offer, use.settings)
         return self._begin(Candidate(p, reader, "tags", size, role, role.special))
 
     def _do_frame(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         self._before(p)
         frame: Frame = role.target
+        self._break_promise("malformed")
         self._leave_frame()
         header = HeaderReader(p + size, frame, role.literal)
         return self._begin(Candidate(p, header, "header", size, role, True))
@@ -248,7 +258,8 @@ class Markers(LineStarts):
         if verdict == MORE:
             return MORE
         # One without content needs attributes, or the section that some models write around them.
-        if element is None or (element.empty and not element.attributes and self._wrapper is None):
+        bare = element is not None and element.empty and not element.attributes and not element.cut
+        if element is None or (bare and self._wrapper is None):
             self._advance(p, p + 1)
             return DEAD
         if self._span and self._quoted(p, end, final) != DEAD:
@@ -256,7 +267,16 @@ class Markers(LineStarts):
                 return MORE
             self._advance(p, p + 1)
             return DEAD
+        if element.cut and not self._cut_off:
+            self._advance(p, p + 1)
+            return DEAD
         self._before(p)
+        if element.cut:
+            cut = EmptyElementReader(p, self._offer, "elements", element)
+            self._reject(
+                Candidate(p, cut, "line", end - p), "truncated", element.name, end, "the stream ended in a tag"
+            )
+            return DEAD
         if element.empty:
             empty = EmptyElementReader(p, self._offer, "elements", element)
             return self._begin(Candidate(p, empty, "line", element.stop - p))

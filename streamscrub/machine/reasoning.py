@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ..blocks import NEST, BlockReader, Use
-from ..bodies.tags import TagsReader
 from ..events import DropKind
 from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
-from .markers import SIGIL_CUT, SIGIL_TAG
-from .state import NO_PAD, TEXT
+from .markers import sigil_end
+from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
 
 
@@ -122,19 +121,26 @@ class ReasoningMode(TextMode):
         if self._frame_kind == "reasoning":
             return self._framed_marker(role, p, size, end, final)
         kind = role.kind
-        if kind == Kind.UNTHINK:
+        if kind == Kind.UNTHINK or (self._ends and role.literal in self._ends):
             verdict = self._in_draft(p, end, final)
             if verdict == DEAD:
                 self._close_reasoning(p, p + size)
                 return DONE
             return MORE if verdict == MORE else DEAD
         if kind == Kind.THINK:
-            # A doubled opener counts once.
+            # A doubled opener counts once, and so does its label.
             self._swallow("delimiter", p, p + size)
-            return DEAD
+            if self._draft_from >= 0:
+                return DEAD
+            self._label = str(role.target.get("label", "")).encode()
+            return DONE
         if kind == Kind.CONTROL and role.special:
             self._swallow("control", p, p + size)
             return DEAD
+        if kind == Kind.ANSWER and role.special and role.target == "open":
+            # The answer begins, so the section is over.
+            self._end_section(p)
+            return DONE
         if kind == Kind.TURN:
             self._end_section(p)
             self._enter_drop("fabricated_turn")
@@ -222,6 +228,8 @@ class ReasoningMode(TextMode):
         if probe == DONE:
             self._end_section(p)
             self._pad = NO_PAD
+            if self._resumes and role.kind == Kind.OPEN:
+                self._home = REASON
             return DONE
         if self._draft_from >= 0:
             self._i = p + size
@@ -237,16 +245,13 @@ class ReasoningMode(TextMode):
         if kind == Kind.FRAME:
             return DONE
         if kind in (Kind.WRAP, Kind.SIGIL):
-            tag = SIGIL_TAG.match(buf, p + size, end) if kind == Kind.SIGIL else None
-            at = tag.end() if tag is not None else p + size
-            if tag is not None and buf[at - 1] != 0x3E and not final and SIGIL_CUT.match(buf, p + size, end):
+            at, growing = sigil_end(buf, p + size, end, role.target) if kind == Kind.SIGIL else (p + size, False)
+            if growing and not final:
                 return MORE
             i, found = tables.special.find(buf, at, limit, final)
             if found > 0 and not buf[at:i].strip():
                 word = bytes(buf[i : i + found])
-                inner = tables.roles.get(word)
-                if inner is None:
-                    return DEAD
+                inner = tables.role(word)
                 if inner.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP):
                     return self._probe(inner, i, found, end, final)
                 return DEAD
@@ -260,7 +265,7 @@ class ReasoningMode(TextMode):
         # Once a name was shown it stays shown, whatever becomes of the call.
         if isinstance(reader, BlockReader) and reader.named_only:
             return DEAD
-        if verdict == NEST or reader.evidence or (isinstance(reader, TagsReader) and reader.name):
+        if verdict == NEST or reader.evidence or (kind == Kind.TAG and getattr(reader, "name", None)):
             return DONE
         if verdict == DEAD:
             return DEAD
@@ -314,6 +319,6 @@ class ReasoningMode(TextMode):
         """What reads the call that the marker at ``p`` opens."""
         if role.kind == Kind.TAG:
             use: Use = role.target
-            return TagsReader(p + size, use.settings["around"], self._offer, use.settings)
+            return use.body.reader(p + size, use.settings["around"], self._offer, use.settings)
         start = p + size - (1 if role.target.from_last else 0)
         return BlockReader(role.target, self._offer, start, attributed=role.attributes)

@@ -6,12 +6,11 @@ import json
 import re
 from dataclasses import replace
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from ..blocks import NEST, BlockReader, Envelope, Part, Use
-from ..bodies.base import Ending, Written
+from ..bodies.base import Ending, TagReader, Written
 from ..bodies.json_call import CallReader, scan
-from ..bodies.tags import TagsReader
 from ..events import Repair
 from ..frames import Header, HeaderReader
 from ..limits import MAX_HEADER
@@ -57,6 +56,9 @@ class Settling(Release):
                 self._enter_drop("fabricated_turn")
             return True
         self._markup("delimiter", start, reader.at)
+        if header.kind == "dropped":
+            self._frame_over = True
+            self._enter_result(reader.at, 0, reader.frame.around.close, "wrapper")
         if header.kind in ("text", "reasoning"):
             self._frame = reader.frame
             self._frame_kind = header.kind
@@ -73,13 +75,14 @@ class Settling(Release):
             return True
         frame = reader.frame
         name = frame.tool_name(header.recipient, self._offer)
-        envelope = Envelope(frame.name, frame.around, named=frame.uses, special=True)
+        envelope = Envelope(frame.name, frame.around, named=frame.typed(header.type), inner=frame.inner, special=True)
         block = BlockReader(envelope, self._offer, reader.at, attributes={"name": name})
         block.evidence = True
         candidate.reader = block
         candidate.what = "block"
         candidate.verdict = MORE
         candidate.name = name
+        candidate.frame = frame
         candidate.code = header.code
         self._candidate = candidate
         self._mode = CANDIDATE
@@ -155,6 +158,8 @@ class Settling(Release):
         calls = self._block_calls(candidate, reader, parts, stop)
         named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         closes = envelope.closes and bool(envelope.around.close.literals)
+        if candidate.role is not None and candidate.role.unclosed and reader.parts:
+            closes = closes and buf[reader.parts[-1].start] not in candidate.role.unclosed
         # A frame names its call before the message, and an open body is cut whatever would close its envelope.
         lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
         cut = not reader.closed and final and self._cut_off and lacks_end
@@ -190,8 +195,7 @@ class Settling(Release):
         return calls
 
     def _tags_done(self, candidate: Candidate, verdict: int, final: bool) -> bool:
-        reader, role = candidate.reader, candidate.role
-        assert isinstance(reader, TagsReader)
+        reader, role = cast("TagReader", candidate.reader), candidate.role
         assert role is not None
         if verdict == DEAD:
             return self._refute(candidate)
@@ -199,7 +203,9 @@ class Settling(Release):
             return self._unproven(candidate)
         use: Use = role.target
         stop = reader.at if verdict == DONE else self._end_of(reader)
-        ending: Ending = "whole" if reader.closed else "cut" if verdict == MORE and self._cut_off else "closed"
+        self._section = self._section and not reader.wrapped
+        alone = reader.closed or reader.mention
+        ending: Ending = "whole" if alone else "cut" if verdict == MORE and self._cut_off else "closed"
         part = Part(use, candidate.start + candidate.size, stop, ending)
         calls = decode_parts([part], bytes(self._buf[candidate.start : stop]), candidate.start, self._offer)
         cut = not reader.closed and final and self._cut_off and verdict == MORE
@@ -238,6 +244,16 @@ class Settling(Release):
         """The opener only wraps what follows, which has an opener of its own."""
         start, stop = candidate.start, reader.at
         self._wrapper = reader.envelope
+        if candidate.frame is not None:
+            # The message holds a call with an opener of its own, and nothing for the reader.
+            self._drop_pending()
+            self._pending.append(("wrapper", start, stop))
+            self._at = self._i = stop
+            self._after_block()
+            self._frame, self._frame_kind = candidate.frame, "call"
+            self._section = True
+            self._promised = candidate.name
+            return True
         if candidate.special:
             self._markup("wrapper", start, stop)
             return True
@@ -261,11 +277,17 @@ class Settling(Release):
         """The stream ended in a candidate without evidence (decisions 20 and 21)."""
         buf, reader = self._buf, candidate.reader
         start, end = candidate.start, len(buf)
+        if isinstance(reader, BlockReader) and reader.envelope.shared:
+            # It is not known to be a call: text, unless the stream was cut.
+            if not self._cut_off:
+                return self._refute(candidate)
+            self._markup("cut_marker", start, end)
+            return False
         opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
-            if isinstance(reader, TagsReader):
+            if candidate.what == "tags":
                 begins = _NAME_BEGUN.match(rest) is not None
             else:
                 begins = rest.startswith(b">") and not rest.lstrip(b"> \t\r\n").startswith(b"<")

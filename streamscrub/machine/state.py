@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from codecs import utf_8_decode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..blocks import Envelope
-from ..events import DropKind, Dropped, Event, Reasoning, Text, set_span, set_text
+from ..events import DropKind, Dropped, Event, Reasoning, RejectReason, Text, set_span, set_text
 from ..frames import Frame
+from ..limits import MAX_HEADER
 from ..names import Offer
 from ..reading import DEAD, DONE, MORE, Reader
 from ..sentinels import Sentinels
@@ -37,6 +39,7 @@ class Candidate:
     special: bool = False
     quoted: int = 0  # directly behind a backtick run of this length
     name: str = ""  # of a call frame
+    frame: Frame | None = None  # whose message it is
     code: bool = False
     verdict: int = MORE
     number: int = -1  # announced with progress
@@ -110,6 +113,7 @@ class State:
         self._fence_run = 0
         self._frame: Frame | None = None
         self._frame_kind = ""
+        self._promised = ""  # the recipient of a message whose call was not read yet, while all is pending
         self._frame_over = False  # a message ended, so a role word may follow
         self._home = TEXT  # what a candidate returns to
         self._stripped: Frame | None = None  # the format whose tokens may be missing
@@ -117,8 +121,11 @@ class State:
         self._resumed = TEXT  # the mode before the first bytes were looked at
         self._stop: Sentinels | None = None
         self._drop_kind: DropKind = "fabricated_turn"
+        self._result_kind: DropKind = "fabricated_result"
         self._last_calls: list[tuple[str, dict[str, Any]]] = []
         self._label = b""
+        self._ends: frozenset[bytes] = frozenset()  # tokens that end the present section besides its closers
+        self._resumes = False  # the present section goes on behind a call in it
         self._think_fence: tuple[int, int, int] | None = None  # (character, length, fences open inside)
 
         self._draft_from = -1  # where the held drafts of an open section start
@@ -152,6 +159,10 @@ class State:
     def _tell_text(self, end: int) -> None:
         """Tell accepted text up to ``end``, what was undecided before it included."""
         start = self._at
+        if self._promised:
+            self._keep_promise("wrapper", start, end)
+            self._at = end
+            return
         if self._pending:
             start = self._pending[0][1]
             self._pending.clear()
@@ -205,10 +216,27 @@ class State:
     def _markup(self, kind: DropKind, start: int, end: int) -> None:
         """Drop a marker that stands where text was accepted up to ``start``."""
         self._before(start)
-        self._drop_pending()
-        self._drop(kind, start, end)
+        if self._promised:
+            self._keep_promise(kind, start, end)
+        else:
+            self._drop_pending()
+            self._drop(kind, start, end)
         self._at = self._i = end
         self._after_block()
+
+    def _keep_promise(self, kind: DropKind, start: int, end: int) -> None:
+        """In a message to a tool nothing is told before its call, with which it may have to be rejected."""
+        if end > start:
+            self._pending.append((kind, start, end))
+        limit = self._pending[0][1] + MAX_HEADER if self._pending else end
+        if end > limit:
+            self._pending = [(kind, begin, min(stop, limit)) for kind, begin, stop in self._pending if begin < limit]
+            self._break_promise("malformed")
+            self._drop("wrapper", limit, end)
+
+    def _break_promise(self, reason: RejectReason) -> bool:
+        """A message to a tool has no call in it: reject it, as far as it is pending. Is that so? Done in ``Calls``."""
+        raise NotImplementedError
 
     def _before(self, start: int) -> None:
         """Tell the text before a marker; blanks or a fence directly before it stay undecided."""
@@ -252,6 +280,7 @@ class State:
 
     def _leave_frame(self) -> None:
         self._frame_over = self._frame is not None
+        self._section = self._section and self._frame_kind != "call"
         self._frame = None
         self._frame_kind = ""
 
@@ -265,9 +294,16 @@ class State:
         self._mode = DROP
         self._drop_kind = kind
 
-    def _enter_reasoning(self, label: bytes) -> None:
+    def _enter_reasoning(self, section: Mapping[str, Any] | None = None) -> None:
+        """A section opened: by a marker of this table of a grammar file, or (None) by the prompt."""
         self._mode = REASON
-        self._label = label
+        self._label = self._tables.label
+        self._ends = self._tables.ends
+        self._resumes = False
+        if section is not None:
+            self._label = str(section.get("label", "")).encode()
+            self._ends = frozenset(end.encode() for end in section.get("ends", ()))
+            self._resumes = bool(section.get("resumes"))
         self._frame_kind = ""
         self._frame = None
         self._draft_from = -1

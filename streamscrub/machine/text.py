@@ -77,6 +77,9 @@ class TextMode(Markers):
     def _end_of_text(self, p: int) -> None:
         """A held tail at the end of the stream: dropped if it is the start of a token, else text (decision 20)."""
         buf = self._buf
+        if self._promised:
+            self._i = len(buf)
+            return
         tail = bytes(buf[p:])
         text = tail.decode("utf-8", "replace")
         start = self._pending[0][1] if self._pending else self._at
@@ -102,7 +105,10 @@ class TextMode(Markers):
         pad = self._pad
         if pad == DROP_PAD:
             if j > i:
-                self._drop("padding", i, j)
+                if self._promised:
+                    self._keep_promise("padding", i, j)
+                else:
+                    self._drop("padding", i, j)
                 self._at = self._i = j
                 self._line = b""
                 self._fresh_line = True
