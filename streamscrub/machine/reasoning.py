@@ -14,7 +14,6 @@ from .markers import sigil_end
 from .state import NO_PAD, TEXT
 from .text import TextMode
 
-
 _WRAPPERS: Final = 4  # inside each other; no format has more than two
 
 
