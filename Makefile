@@ -4,7 +4,7 @@ PYTHON ?= python3
 SECONDS_EACH ?= 60
 BIN := .venv/bin
 
-.PHONY: demo test bench fuzz lint wheel clean
+.PHONY: demo test bench fuzz lint formats wheel clean
 
 demo: .venv/runtime
 	$(BIN)/streamscrub demo
@@ -22,6 +22,10 @@ lint: .venv/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The page of all wire formats, from the grammar files.
+formats: .venv/development
+	$(BIN)/streamscrub grammars --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
 
 # The wheel must work where no checkout is near: a clean environment, run from another folder.
 wheel: .venv/development

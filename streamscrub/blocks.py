@@ -64,6 +64,7 @@ class Envelope:
     chains: bool = False
     fenced: bool = False  # a fence around the body belongs to the format
     from_last: bool = False  # the last byte of the opener is the first of the body
+    shared: bool = False  # the opener begins other messages, too: only a separator makes it a call
     demand: bool = False  # an offered name must be read before it counts as a call
 
     def __deepcopy__(self, memo: object) -> Envelope:
@@ -353,7 +354,7 @@ class BlockReader:
             self.at = i
             return DEAD
         alone = not self._pieces
-        if alone and by_closer and not self._offered(text):
+        if alone and (self.envelope.shared or (by_closer and not self._offered(text))):
             # Words between two tokens: nothing that the format wants next was there.
             self.at = i
             return DEAD
@@ -508,6 +509,14 @@ class BlockReader:
                 self._from = i
                 self._begin((last.use,), i, last.name, last.model_id)
                 return -1
+        again = self.parts[-1].use.body.again
+        if again is not None:
+            if again[0].match(buf, i, min(end, i + MAX_HEADER)) is not None:
+                self._from = i
+                self._begin((self.parts[-1].use,), i, None, None)
+                return -1
+            if not final and end - i < MAX_HEADER and again[1].match(buf, i, end) is not None:
+                return MORE
         if envelope.chains and (byte == 0x5F or 65 <= (byte & 0xDF) <= 90):
             self._from = i
             self.at = done

@@ -29,6 +29,7 @@ import streamscrub
 from .events import Dropped, Event, Reasoning, RejectedCall, Repair, Scrubbed, Text, ToolCall
 from .grammar import Grammar, GrammarError, find, folder, shipped
 from .models import explain
+from .pages import format_section, formats_page
 from .scrubber import StreamScrubber
 
 MARK: Final = "↺"
@@ -104,6 +105,7 @@ def _parser() -> _Parser:
     one = verb("grammars", _grammars, "list the grammars, show one, or explain the choice for a model")
     one.add_argument("name", nargs="?", metavar="NAME", help="show the file of this grammar")
     one.add_argument("--model", metavar="ID", help="say which grammars a model id stands for, and why")
+    one.add_argument("--markdown", action="store_true", help="the page of all formats, or the section of one")
     one = verb("check", _check, "run the worked examples of all grammars, or of the given files, at every cut")
     one.add_argument("files", nargs="*", metavar="FILE.toml", help="grammar files, or names of shipped ones")
     one = verb("demo", _demo, "replay a damaged stream beside what a regex would have shown")
@@ -489,9 +491,12 @@ def _summary(event: Event) -> str:
 
 def _grammars(args: argparse.Namespace) -> int:
     if args.model is not None:
-        if args.name is not None:
-            raise _Usage("streamscrub grammars: a name and --model are two questions")
+        if args.name is not None or args.markdown:
+            other = "--markdown" if args.markdown else "a name"
+            raise _Usage(f"streamscrub grammars: {other} and --model are two questions")
         _out(explain(_plain(args.model)) + "\n")
+    elif args.markdown:
+        _out(formats_page() if args.name is None else format_section(_loaded(args.name)))
     elif args.name is not None:
         _out(_file_of(args.name))
     else:
@@ -501,9 +506,15 @@ def _grammars(args: argparse.Namespace) -> int:
     return 0
 
 
+def _loaded(name: str) -> Grammar:
+    if name.endswith(".toml") and not Path(name).is_file():
+        raise _Usage(f"streamscrub: no such file: {name}")
+    return _found(name)[0]
+
+
 def _file_of(name: str) -> str:
-    (grammar,) = _found(name)
-    where = Path(name) if name.endswith(".toml") else folder() / grammar.file
+    grammar = _loaded(name)
+    where = Path(name) if name.endswith(".toml") else Path(folder()) / grammar.file
     return where.read_text(encoding="utf-8")
 
 
@@ -598,8 +609,13 @@ def _difference(example: dict[str, Any], result: Scrubbed) -> str:
     }
     for key, value in wanted.items():
         if not _same(found[key], value):
-            return f"{key}: expected {_short(value)}, found {_short(found[key])}"
+            return f"{key}: expected {_quoted(value)}, found {_quoted(found[key])}"
     return ""
+
+
+def _quoted(value: Any) -> str:
+    """A value as JSON on one line, so that blanks at its ends and empty texts are seen."""
+    return _short(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _same(found: Any, wanted: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -147,14 +147,15 @@ class HeaderReader:
         while True:
             i, size = marks.find(buf, self.at, end, final)
             outer = frame.around.outer.find(buf, self.at, i if size > 0 else end, final or size > 0)
+            stop = min(i, outer[0])
             if self._tokens in frame.start:
                 # A role and words behind it are a message without a token, and shown at once.
-                stop = min(i, outer[0])
-                known = self._from + self._words(bytes(buf[self._from : stop]))
-                header = _AFTER_ROLE.match(buf, known, stop)
-                if known > self._from and header is not None and header.end() < stop and buf[header.end()] != 0x7B:
+                limit = min(stop, self._start + MAX_HEADER)
+                known = self._from + self._words(bytes(buf[self._from : limit]))
+                header = _AFTER_ROLE.match(buf, known, limit)
+                if known > self._from and header is not None and header.end() < limit and buf[header.end()] != 0x7B:
                     return self._ended(buf, header.end() + 1, header.end())
-            if min(i, outer[0]) - self._start > MAX_HEADER:
+            if stop - self._start > MAX_HEADER:
                 return self._ended(buf, self._from, self._from)
             if outer[1] > 0 and outer[0] < i:
                 # A token of another format: this is no header.
@@ -209,14 +210,27 @@ class HeaderReader:
 
     def ended(self, buf: bytearray, end: int) -> bool:
         """The stream ended in the header: is there a message in it? Then ``header`` and ``at`` are set."""
+        word = bytes(buf[self._from : end]).strip().decode("utf-8", "replace")
+        if word and any(name.startswith(word) and name != word for name in self._known):
+            # A channel or a role that was cut is no message.
+            return False
+        known = self._words(bytes(buf[self._from : end]))
+        rest = _AFTER_ROLE.match(buf, self._from + known, end)
+        if known and rest is not None and rest.end() == end and self._tokens in self.frame.start:
+            # Neither is a recipient that was.
+            return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""
+
+    @property
+    def _known(self) -> Iterable[str]:
+        """The words that may stand first behind the present token."""
+        return self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
 
     def _words(self, text: bytes) -> int:
         """How many bytes of the last piece of the header are its role or channel."""
         lead = len(text) - len(text.lstrip())
-        names = self.frame.channels if self._tokens in self.frame.channel else self.frame.roles
-        return max((lead + len(name) for name in names if text.startswith(name.encode(), lead)), default=0)
+        return max((lead + len(name) for name in self._known if text.startswith(name.encode(), lead)), default=0)
 
     def recipient(self, buf: bytearray, end: int) -> str:
         """The recipient as far as the header was read, "" if there is none."""

@@ -5,19 +5,21 @@ A file is literals, forms and examples. Its keys are a closed list, and a key mu
 
 from __future__ import annotations
 
-import difflib
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .bodies import BODIES
+from .fileforms import wrong_values
 from .modelids import spellings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_LITERAL: Final = 64  # bytes of one marker
@@ -27,22 +29,23 @@ _VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 _KEYS: Final[dict[str, frozenset[str]]] = {
     section: frozenset(keys.split())
     for section, keys in {
-        "": "name models source title needs always needs_model envelope body section tags pairs reasoning control "
+        "": "name models source title needs always envelope body section tags pairs reasoning control "
         "answer turn result frame line fence elements render example",
-        "envelope": "name open close special attributes headers separators chains fenced from_last demand",
+        "envelope": "name open close special attributes headers separators chains fenced from_last demand "
+        "unclosed shared",
         "body": "envelope syntax order named headed headers separators settings quotes",
         "section": "open close special",
         "tags": "of syntax sigils call key wrapper special spelling entities escaped tag_end",
         "tags.key": "name newline entities",
         "pairs": "of envelope order key_open key_close value_open value_close separator type_open type_close",
-        "reasoning": "open close special label",
+        "reasoning": "open close special label ends resumes needs_model opened_for",
         "control": "tokens after_markup",
         "answer": "open close special",
         "turn": "open",
         "result": "open close special after_call",
         "frame": "of bodies type start channel message ends constrain roles prefix route",
         "frame.route": "channel recipient to",
-        "line": "syntax start then order",
+        "line": "syntax start then others order",
         "fence": "languages envelope reads",
         "elements": "reserved",
         "render": "call calls body join section result thinking guide form",
@@ -76,12 +79,12 @@ class Grammar:
     @classmethod
     def load(cls, path: str | Path) -> Grammar:
         """Read a TOML grammar file. Raises ``GrammarError`` (a ``ValueError``) that names the file and the key."""
-        where = Path(path)
         try:
-            raw = where.read_bytes()
+            with open(path, "rb") as file:
+                raw = file.read()
         except OSError as error:
             raise GrammarError(str(path), "", f"cannot be read: {error.strerror}") from None
-        return cls.parse(raw, where.name)
+        return cls.parse(raw, os.path.basename(path))
 
     @classmethod
     def parse(cls, raw: bytes, file: str) -> Grammar:
@@ -104,8 +107,11 @@ class Grammar:
 
     def speaks(self, model: str) -> bool:
         """Does one of the patterns match this model id, in any case, with or without its provider and suffixes?"""
-        names = spellings(model)
-        return any(fnmatchcase(name, pattern.lower()) for pattern in self.models for name in names)
+        return _matches(self.models, model)
+
+    def opens(self, model: str) -> bool:
+        """Does the prompt of this model always open one of the grammar's reasoning sections?"""
+        return any(_matches(one.get("opened_for", ()), model) for one in self.data.get("reasoning", ()))
 
     @property
     def examples(self) -> list[dict[str, Any]]:
@@ -114,6 +120,11 @@ class Grammar:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_grammar, (self.name, dict(self.data), self.file))
+
+
+def _matches(patterns: Iterable[str], model: str) -> bool:
+    names = spellings(model)
+    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 
 
 def _grammar(name: str, data: dict[str, Any], file: str) -> Grammar:
@@ -139,6 +150,8 @@ def _check(data: dict[str, Any], file: str) -> None:
             _section(content, section, file)
     for key in ("models", "needs"):
         _strings(data.get(key, []), key, file, longest=200)
+    for key, problem in wrong_values(data):
+        raise GrammarError(file, key, problem)
 
 
 def _section(item: dict[str, Any], section: str, file: str) -> None:
@@ -150,19 +163,27 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 raise GrammarError(file, below, f"must be a list of tables: [[{below}]]")
             for one in value:
                 _keys(one, below, file, below)
+        elif key == "opened_for":
+            _strings(value, below, file, longest=200)
         elif key in _MARKERS or key.endswith(("_open", "_close")):
             _strings(value, below, file)
-    if (section == "body" or (section == "tags" and "syntax" in item)) and item.get("syntax") not in BODIES:
-        known = ", ".join(sorted(BODIES))
-        raise GrammarError(file, f"{section}.syntax", f"{item.get('syntax')!r} is none of {known}")
+    for place, key in (("body", "syntax"), ("tags", "syntax"), ("render", "body")):
+        if section == place and item.get(key, "text") not in BODIES:
+            raise GrammarError(file, f"{place}.{key}", f"{item[key]!r} is none of {', '.join(sorted(BODIES))}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:
     for key in item:
         if key not in _KEYS[section]:
-            near = difflib.get_close_matches(key, _KEYS[section], 1)
+            near = _near(key, _KEYS[section], 1)
             hint = f", did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(_KEYS[section]))}"
             raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{hint}")
+
+
+def _near(word: str, known: Iterable[str], most: int) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, list(known), most)
 
 
 def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> None:
@@ -179,21 +200,23 @@ def _strings(value: Any, key: str, file: str, longest: int = _MAX_LITERAL) -> No
 
 
 @cache
-def folder() -> Path:
+def folder() -> str:
     """Where the grammar files are: in the package, or beside it in a checkout."""
-    home = Path(str(files("streamscrub")))
-    data = home / "grammars"
-    return data if data.is_dir() else home.parent / "grammars"
+    home = os.path.dirname(os.path.abspath(__file__))
+    data = os.path.join(home, "grammars")
+    return data if os.path.isdir(data) else os.path.join(os.path.dirname(home), "grammars")
 
 
 @cache
 def shipped() -> dict[str, Grammar]:
     """Every grammar of the library by name."""
     found: dict[str, Grammar] = {}
-    for path in sorted(folder().glob("*.toml")):
-        grammar = Grammar.load(path)
+    for file in sorted(os.listdir(folder())):
+        if not file.endswith(".toml"):
+            continue
+        grammar = Grammar.load(os.path.join(folder(), file))
         if grammar.name in found:
-            raise GrammarError(path.name, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
+            raise GrammarError(file, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
         found[grammar.name] = grammar
     return found
 
@@ -212,12 +235,12 @@ def find(names: Iterable[str | Path | Grammar] | None) -> tuple[Grammar, ...]:
     for name in names:
         if isinstance(name, Grammar):
             chosen[name.name] = name
-        elif isinstance(name, Path) or (isinstance(name, str) and name.endswith(".toml")):
+        elif isinstance(name, os.PathLike) or (isinstance(name, str) and name.endswith(".toml")):
             grammar = Grammar.load(name)
             chosen[grammar.name] = grammar
         elif isinstance(name, str):
             if name not in known:
-                near = difflib.get_close_matches(name, known, 3)
+                near = _near(name, known, 3)
                 hint = f"; did you mean {', '.join(near)}?" if near else f"; known: {', '.join(known)}"
                 raise ValueError(f"unknown grammar {name!r}{hint}")
             chosen[name] = known[name]

@@ -11,10 +11,13 @@ _FILES: Final = re.compile(r"\.(?:gguf|safetensors|bin|onnx)\Z|-\d{5}-of-\d{5}\Z
 _WEIGHTS: Final = re.compile(
     r"[-_.:](?:gguf|ggml|awq|gptq|exl[23]|mlx|marlin|onnx|openvino|bnb|autoround|ud|imat|i1|dynamic|quantized|quant"
     r"|(?:nv|mx)?fp(?:4|8|16|32)(?:-dynamic)?|bf16|int[48]|w\d{1,2}a\d{1,2}|\d(?:\.\d{1,2})?-?(?:bit|bpw)|4bit-dwq|dwq"
-    r"|(?:iq|q)[1-8](?:_[0-9a-z]{1,3}){0,3})\Z"
+    # A bare `q1` is part of a name.
+    r"|(?:iq|q)[1-8](?:_[0-9a-z]{1,3}){1,3}|q[2-8])\Z"
 )
-# `us.anthropic.claude-…`: words with dots between them, before the id itself.
-_DOTTED: Final = re.compile(r"(?:[a-z-]{2,16}\.){1,3}(?=[a-z])")
+# `us.anthropic.claude-…` and `Qwen_Qwen3-32B`: words before the id itself.
+_DOTTED: Final = re.compile(r"(?:[a-z-]{2,16}\.){1,3}(?=[a-z])|[a-z-]{2,24}_(?=[a-z])")
+# `glm-4p5`: a point that could not stand in a name.
+_POINT: Final = re.compile(r"(?<=\d)p(?=\d)")
 
 
 def spellings(model: str) -> tuple[str, ...]:
@@ -27,8 +30,14 @@ def spellings(model: str) -> tuple[str, ...]:
     parts = plain.split("/")
     found = ["/".join(parts[start:]) for start in range(len(parts))]
     bare = _DOTTED.sub("", found[-1], count=1)
+    return tuple(dict.fromkeys(word for one in (*found, bare) for word in _written(one) if word))
+
+
+def _written(name: str) -> tuple[str, str, str]:
+    """``name`` as it is, and with what stands for a dash or a point where such characters are not allowed."""
     # The tag of a local registry: `qwen3:8b` is the model that others call `qwen3-8b`.
-    return tuple(dict.fromkeys(word for one in (*found, bare) for word in (one, one.replace(":", "-")) if word))
+    tagged = name.replace(":", "-")
+    return name, tagged, _POINT.sub(".", tagged.replace("_", "-"))
 
 
 def _without_suffixes(model: str) -> str:

@@ -49,9 +49,14 @@ class Around:
 
 
 class Run:
-    """How to run over what decides nothing: ``match`` in bytes; ``quiet`` matches a whole ASCII delta of that kind."""
+    """How to run over what decides nothing: ``match`` does it in bytes.
 
-    __slots__ = ("_made_of", "match", "quiet")
+    The others look at a whole delta of text. ``loud`` finds what may decide something, or be an escape that needs
+    a closer look; ``quiet`` matches a delta in which all escapes are whole and nothing decides; ``halved`` one that
+    ends in the first half of an escape, ``resumed`` one that begins with the second half.
+    """
+
+    __slots__ = ("_made_of", "halved", "loud", "match", "quiet", "resumed")
 
     def __init__(self, stops: frozenset[int], markers: Sentinels, escape: bool) -> None:
         self._made_of = (stops, markers, escape)
@@ -64,20 +69,36 @@ class Run:
         pattern = re.compile(plain + (b"(?:(?:" + b"|".join(steps) + b")" + plain + b")*+" if steps else b""))
         # It matches nothing at all if need be, so there always is a match.
         self.match: Final = cast("Callable[..., re.Match[bytes]]", pattern.match)
-        chars = "".join(f"\\x{halt:02x}" for halt in sorted(halts) if halt < 0x80)
-        text = rf"[^{chars}\x80-\U0010ffff]*+"
-        whole = [r"\\[\x00-\x7f]"] if escape else []
-        for lead, seconds in markers.seconds.items():
-            if lead < 0x80 and lead not in stops:
-                after = "".join(f"\\x{second:02x}" for second in sorted(seconds) if second < 0x80)
-                whole.append(f"\\x{lead:02x}(?![{after}]|\\Z)" if after else f"\\x{lead:02x}(?!\\Z)")
-        self.quiet: Final = re.compile(text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")).fullmatch
+
+        text = f"[^{_chars(halts)}]*+" if halts else r"[\s\S]*+"
+        whole = [r"\\[\s\S]"] if escape else []
+        # Every branch of the search begins with a character of its own, so that it skips what lies between them.
+        loud = [r"\\(?:\\|\Z)"] if escape else []
+        for lead in sorted(leads & markers.seconds.keys()):
+            begins = rf"[{_chars(markers.seconds[lead])}]|\Z"
+            whole.append(f"[{_chars([lead])}](?!{begins})")
+            loud.append(f"[{_chars([lead])}](?:{begins})")
+        for stop in sorted(stops | leads - markers.seconds.keys()):
+            one = f"[{_chars([stop])}]"
+            loud.append(rf"{one}(?<!\\{one})" if escape else one)
+        delta = text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")
+        self.loud: Final = re.compile("|".join(loud) or r"(?!)").search
+        self.quiet: Final = re.compile(delta).fullmatch
+        self.halved: Final = re.compile(delta + r"\\" if escape else r"(?!)").fullmatch
+        self.resumed: Final = re.compile(r"[\s\S]" + delta).fullmatch
 
     def __reduce__(self) -> tuple[object, ...]:
         return (plain_run, self._made_of)
 
     def __deepcopy__(self, memo: object) -> Run:
         return self
+
+
+def _chars(members: Iterable[int]) -> str:
+    """The inside of a character class for bytes; one beyond ASCII may be part of any character there."""
+    members = sorted(members)
+    beyond = [r"\x80-\U0010ffff"] if members and members[-1] >= 0x80 else []
+    return "".join([f"\\x{member:02x}" for member in members if member < 0x80] + beyond)
 
 
 def plain_run(stops: Iterable[int], markers: Sentinels, escape: bool = False) -> Run:

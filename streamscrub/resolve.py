@@ -23,6 +23,9 @@ _STRATEGIES: Final = (
     ("unwrapped", "wrapper"), ("missing_close", "missing_close"), ("coerced", "coerced"),
 )  # fmt: skip
 
+# Keys under which a pseudo tool may hold the whole call.
+_CALL_KEYS: Final = PSEUDO_TOOLS | {"function", "call", "tool"}
+
 # Ids that carry no name, less the prefix and the index of their form: a counter, a random part behind a word for a
 # call, a hash. A word behind ``call_`` that holds no digit is a name.
 _NAMELESS: Final = re.compile(
@@ -178,6 +181,11 @@ def _unwrap_pseudo(call: Written, offer: Offer, repairs: list[Repair]) -> None:
         payload = {key: text for key, (text, _) in call.texts.items()}
     if not isinstance(payload, dict):
         return
+    while len(payload) == 1 and isinstance(one := next(iter(payload.values())), dict):
+        # The call may stand one level down, under a key that only says so.
+        if next(iter(payload)) not in _CALL_KEYS:
+            break
+        payload = one
     name_key = next((key for key in NAME_KEYS if isinstance(payload.get(key), str)), None)
     if name_key is not None and (offer.resolve(payload[name_key]).tool is not None or not offer.known):
         name = payload[name_key]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .events import Event, Text, set_span, set_text
 from .grammar import Grammar
@@ -14,9 +12,12 @@ from .limits import MAX_CALL_BYTES, MAX_CALLS, MAX_DEPTH
 from .machine.machine import Machine
 from .machine.state import CANDIDATE, DROP_PAD, NO_PAD, SKIP, TEXT
 from .names import Offer
-from .reading import nested
+from .reading import Run, nested
 from .tools import read_tools
 from .union import tables_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Finish reasons that say that the model stopped by itself, in any case. With all others the last bytes may be cut off.
 _ORDINARY: Final = frozenset(
@@ -34,19 +35,23 @@ _ORDINARY: Final = frozenset(
     )
 )
 _REPLACEMENT: Final = "\ufffd".encode()
-# Deltas that are kept unread at most, and the characters of one.
-_PARTS: Final = 256
-_PART: Final = 256
+_UNREAD: Final = 16384  # characters and deltas that are kept unread, at most
 _new: Final = object.__new__
 
 
+def _always(chunk: str) -> bool:
+    """No delta may go by unread."""
+    return True
+
+
 class StreamScrubber(Machine):
-    """Reader one response as it arrives. See the README for the events and the guarantees.
+    """Read one response as it arrives. See the README for the events and the guarantees.
 
     ``tools`` are the tools offered in this request, in any ecosystem's shape (``Tool``, OpenAI, Anthropic, MCP); None:
     unknown, so names are taken as written; ``[]``: none. ``grammars`` restricts the wire formats to names, paths of
-    TOML files or ``Grammar`` objects. ``model`` orders ambiguous readings. ``reasoning`` is "auto", "open" (the prompt
-    opened a section) or "off"; ``prefill`` the tail of the prompt that belongs to the assistant's turn. With
+    TOML files or ``Grammar`` objects. ``model`` orders ambiguous readings, and starts inside the reasoning where the
+    prompt of this model always opens it. ``reasoning`` is "auto", "open" (the prompt opened a section) or "off";
+    ``prefill`` the tail of the prompt that belongs to the assistant's turn. With
     ``recover=False`` calls are scrubbed and rejected as withheld; ``progress=True`` adds ``CallStarted`` and
     ``ArgumentsDelta`` while a call is read. ``on_fabricated`` is "drop", "cut" or "keep".
     ``strict`` rejects every call that would need a repair. ``max_call_bytes`` (bytes of a block), ``max_depth`` (levels
@@ -97,14 +102,16 @@ class StreamScrubber(Machine):
             max_calls=max_calls,
         )
         self._search: Callable[[str], object] | None = None
-        self._match: Callable[[bytearray, int], re.Match[bytes]] | None = None
-        self._quiet: Callable[[str], object] | None = None
+        self._skim: Run | None = None  # runs over the open string or value
+        self._loud: Callable[[str], object] = _always
+        self._half = 0  # 1 after a delta that ended in the first half of an escape
         self._matched = 0
         self._match_limit = 0
         self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
-        self._room = 0  # how many of them may be kept before the limits are looked at
-        if reasoning == "open":
-            self._enter_reasoning(b"")
+        self._room = 0  # how much of it may be kept before the limits are looked at
+        # What a prompt says of itself is known better than what the prompts of a model are like.
+        if reasoning == "open" or (reasoning == "auto" and self._tables.opened and not prefill):
+            self._enter_reasoning()
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")
         if prefill:
@@ -144,41 +151,49 @@ class StreamScrubber(Machine):
                 set_text(event, chunk)
                 set_span(event, (start, end))
                 return [event]
-            match = self._match
-            if match is not None:
-                quiet = self._quiet
-                if quiet is not None and quiet(chunk) is not None:
-                    parts = self._parts
-                    if len(parts) < self._room and len(chunk) <= _PART:
-                        parts.append(chunk)
-                        return []
+            skim = self._skim
+            if skim is not None:
+                room = self._room - len(chunk) - 1
+                if room > 0 and (
+                    self._loud(chunk) is None
+                    or (not self._half and (self._first_half(chunk) or skim.quiet(chunk) is not None))
+                ):
+                    self._room = room
+                    self._parts.append(chunk)
+                    return []
                 self._join()
-                try:
-                    data = chunk.encode()
-                except UnicodeEncodeError:
-                    return self._slow(self._encode(chunk))
                 buf = self._buf
-                buf += data
+                buf += self._encode(chunk)
                 size = len(buf)
-                self._matched = end = match(buf, self._matched).end()
+                self._matched = end = skim.match(buf, self._matched).end()
                 # The last bytes may begin an escape or a tag; they are matched again with the next ones.
                 pause = size - end
                 if (
                     not pause or (pause <= 3 and (buf[end] == 0x3C or (pause == 1 and buf[end] == 0x5C)))
                 ) and size <= self._match_limit:
-                    self._room = 0 if pause else min(_PARTS, (self._match_limit - size) // _PART)
+                    if not pause or buf[end] == 0x5C:
+                        self._room = min(_UNREAD, (self._match_limit - size) // 4)
+                        if pause:
+                            self._half, self._loud = 1, self._second_half
+                        else:
+                            self._half, self._loud = 0, skim.loud
+                    else:
+                        self._room = 0
                     return []
                 return self._slow(b"")
             data = self._encode(chunk)
         elif isinstance(chunk, bytes | bytearray | memoryview):
+            self._join()
             data = bytes(chunk)
             if self._high:
                 data = _REPLACEMENT + data
                 self._high = ""
         elif isinstance(chunk, str):
+            self._join()
             data = self._encode(str(chunk))
         else:
-            raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}")
+            hint = "; skip deltas without content" if chunk is None else ""
+            raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}{hint}")
         if self._finished:
             raise ValueError("feed after finish: make a new StreamScrubber for the next response")
         return self._slow(data)
@@ -197,13 +212,13 @@ class StreamScrubber(Machine):
         elif self._mode == CANDIDATE and not self._progress and not self._high:
             reader = candidate.reader
             if reader.run is not None:
-                self._match = reader.run.match
-                self._quiet = reader.run.quiet
+                self._skim = reader.run
+                self._loud = reader.run.loud
                 *_, innermost = nested(reader)
                 self._matched = innermost.at
                 self._match_limit = candidate.start + self._max_bytes
-                room = (self._match_limit - len(self._buf)) // _PART
-                self._room = min(_PARTS, room) if self._matched == len(self._buf) else 0
+                room = (self._match_limit - len(self._buf)) // 4
+                self._room = min(_UNREAD, room) if self._matched == len(self._buf) else 0
         return out
 
     def finish(self, finish_reason: str | None = None) -> list[Event]:
@@ -220,10 +235,10 @@ class StreamScrubber(Machine):
             return []
         self._finished = True
         self._cut_off = finish_reason is None or finish_reason.lower() not in _ORDINARY
+        self._leave_fast_way()
         if self._high:
             self._buf += _REPLACEMENT
             self._high = ""
-        self._leave_fast_way()
         self._run(True)
         self._compact()
         out, self._out = self._out, []
@@ -231,15 +246,14 @@ class StreamScrubber(Machine):
 
     def _leave_fast_way(self) -> None:
         """Bring the state up to date with what went by unread."""
-        if self._match is not None:
-            self._catch_up()
+        if self._skim is not None:
+            self._stop_skimming()
         elif self._search is not None:
             self._told_to = self._base
             self._last = self._tail[-1:].encode()
             self._shown = True
             self._after_markup = False
-        self._search = self._match = None
-        self._quiet = None
+        self._search = None
 
     @property
     def held(self) -> bytes:
@@ -276,9 +290,26 @@ class StreamScrubber(Machine):
     def _join(self) -> None:
         """Bring the deltas that were only kept into the buffer."""
         if self._parts:
-            self._buf += "".join(self._parts).encode()
+            text = "".join(self._parts)
             self._parts.clear()
-            self._matched = len(self._buf)
+            self._buf += self._encode(text)
+            self._matched = len(self._buf) - self._half
+
+    def _first_half(self, chunk: str) -> bool:
+        """Does the delta end in the first half of an escape, with nothing before it that decides anything?"""
+        assert self._skim is not None
+        if self._skim.halved(chunk) is None:
+            return False
+        self._half, self._loud = 1, self._second_half
+        return True
+
+    def _second_half(self, chunk: str) -> bool | None:
+        """What ``_loud`` is for the delta behind the first half of an escape."""
+        assert self._skim is not None
+        if self._skim.resumed(chunk) is None:
+            return True
+        self._half, self._loud = 0, self._skim.loud
+        return None
 
     def _catch_up(self) -> None:
         """Everything up to ``_matched`` was the text of an open string or value."""
@@ -326,10 +357,11 @@ class StreamScrubber(Machine):
 
     def _stop_skimming(self) -> None:
         """Leave the fast way inside a value, whose state would not survive a copy."""
-        if self._match is not None:
+        if self._skim is not None:
             self._catch_up()
-            self._match = None
-            self._quiet = None
+            self._skim = None
+            self._loud = _always
+            self._half = 0
 
     def __getstate__(self) -> dict[str, Any]:
         self._stop_skimming()

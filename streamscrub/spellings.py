@@ -8,21 +8,33 @@ BAR: Final = "\uff5c"
 BLANK: Final = "\u2581"
 
 
+# What stands for the two bars of a tag, and for those of a sentinel token.
+_DOUBLE: Final = "\u2016"
+_ALIKE: Final = (BAR, "|", BAR * 2, "||", _DOUBLE, _DOUBLE * 2, " | ", f" {BAR} ")
+_MIXED: Final = (
+    *((BAR, "|"), ("|", BAR), (BAR, " |"), ("|", " |"), (BAR, f" {BAR}")),
+    *((f"{BAR} ", f" {BAR}"), ("| ", " |")),
+)
+_TOKEN_BARS: Final = ((BAR, BAR), ("|", "|"), (BAR, "|"), ("|", BAR), ("| ", " |"), (f"{BAR} ", f" {BAR}"))
+
+
 def bars(literal: str) -> list[str]:
-    """All bars of a tag spelled alike: fullwidth, ASCII, doubled, U+2016, with blanks."""
+    """All spellings of the two bars of a tag: fullwidth, ASCII, doubled, U+2016, mixed, with blanks."""
     if BAR not in literal:
         return [literal]
-    alike = [literal.replace(BAR, other) for other in (BAR, "|", BAR * 2, "||", "\u2016", "\u2016" * 2)]
-    return [*alike, literal.replace(BAR, " | ").rstrip()]
+    head, name, tail = literal.split(BAR)
+    pairs = (*((one, one) for one in _ALIKE), *_MIXED)
+    return [(head + first + name + second + tail).rstrip() for first, second in pairs]
 
 
 def tokens(literal: str) -> list[str]:
-    """Bars and word separators of a sentinel token vary independently at each place."""
-    out = [""]
-    for char in literal:
-        others = {BAR: (BAR, "|"), BLANK: (BLANK, "_")}.get(char, (char,))
-        out = [head + other for head in out for other in others]
-    return out
+    """All spellings of a sentinel token: its bars, and what stands between its words."""
+    head, name, tail = literal.split(BAR)
+    return [
+        head + first + name.replace(BLANK, between) + second + tail
+        for first, second in _TOKEN_BARS
+        for between in (BLANK, "_", " ")
+    ]
 
 
 def spelled(literal: str, special: bool) -> list[str]:

@@ -57,6 +57,7 @@ class Role:
     grammar: str
     target: Any = None
     attributes: bool = False  # its tag may carry attributes, and is not at its end yet
+    unclosed: bytes = b""  # a body that begins with one of these needs no closer
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Line:
     grammar: str
     start: str = ""
     then: str = ""
+    others: tuple[str, ...] = ()  # addressees that are no tools: a line of one of these is markup, what follows is text
 
 
 @dataclass(slots=True, eq=False)
@@ -84,8 +86,12 @@ class Tables:
     # What a fence of this language holds: calls, reasoning or a result.
     fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
     bare: Envelope | None = None
+    headed: bool = False  # a name may stand before a token that follows it in a header, with no opener before it
+    ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
+    opened: bool = False  # the prompt of the named model always opens a reasoning section
+    label: bytes = b""  # what may stand first in a section that the prompt has opened
     stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
 
     def role(self, word: bytes) -> Role:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
-from urllib.parse import unquote
 
 from .limits import MAX_COERCE_DEPTH
 
@@ -42,7 +41,7 @@ _VALUE_TYPES: Final[dict[type, str]] = {
     type(None): "null",
 }
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
-_SCHEMA_KEYS: Final = ("parameters", "input_schema", "inputSchema")
+_SCHEMA_KEYS: Final = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
 
 
 def resolve_ref(schema: Any, root: Any = None) -> Any:
@@ -57,6 +56,8 @@ def resolve_ref(schema: Any, root: Any = None) -> Any:
 def _pointed(ref: str, root: Any) -> Any:
     if not ref.startswith("#"):
         return {}
+    from urllib.parse import unquote
+
     target = root
     for step in ref[1:].split("/")[1:]:
         step = unquote(step).replace("~1", "/").replace("~0", "~")
@@ -325,7 +326,9 @@ def read_tools(tools: Any) -> tuple[Tool, ...] | None:
     """Read the tools of a request; None (nothing is known about them) stays None.
 
     Each entry is a ``Tool``, an OpenAI record (``{"type": "function", "function": {…}}``, or flat as in the Responses
-    API), ``{"name", "parameters"}``, an Anthropic (``input_schema``) or an MCP one (``inputSchema``).
+    API), ``{"name", "parameters"}``, an Anthropic (``input_schema``), MCP (``inputSchema``) or Bedrock one
+    (``toolSpec``), or a Gemini one that declares any number (``functionDeclarations``). A record with a ``type`` and no
+    name is a tool that the provider runs itself; it is passed over.
 
     >>> read_tools([{"name": "ping", "input_schema": {"type": "object"}}])
     (Tool(name='ping', parameters={'type': 'object'}, description=''),)
@@ -333,17 +336,33 @@ def read_tools(tools: Any) -> tuple[Tool, ...] | None:
     if tools is None:
         return None
     if isinstance(tools, (str, bytes, Mapping, type)) or not isinstance(tools, Iterable):
-        raise TypeError(f"tools: expected a list of tool records or None, got {_shown(tools)}")
+        inside = isinstance(tools, Mapping) and "tools" in tools
+        hint = "; pass what stands under its key 'tools'" if inside else ""
+        raise TypeError(f"tools: expected a list of tool records or None, got {_shown(tools)}{hint}")
     read: dict[str, Tool] = {}
     for index, record in enumerate(tools):
         try:
-            tool = _read_tool(record)
+            found = [_read_tool(one) for one in _declared(record)]
         except (TypeError, ValueError) as error:
             raise type(error)(f"tools[{index}]: {error}") from None
-        if tool.name in read:
-            raise ValueError(f"tools[{index}]: a second tool of the name {_shown(tool.name)}")
-        read[tool.name] = tool
+        for tool in found:
+            if tool.name in read:
+                raise ValueError(f"tools[{index}]: a second tool of the name {_shown(tool.name)}")
+            read[tool.name] = tool
     return tuple(read.values())
+
+
+def _declared(record: Any) -> Iterable[Any]:
+    """The tools that one record declares."""
+    if not isinstance(record, Mapping):
+        return (record,)
+    for key in ("functionDeclarations", "function_declarations"):
+        if isinstance(record.get(key), list):
+            return tuple(record[key])
+    if isinstance(record.get("toolSpec"), Mapping):
+        return (record["toolSpec"],)
+    hosted = isinstance(record.get("type"), str) and record["type"] not in ("function", "custom", "object")
+    return () if hosted and not {"name", "function", *_SCHEMA_KEYS} & record.keys() else (record,)
 
 
 def _read_tool(record: Any) -> Tool:
@@ -363,6 +382,8 @@ def _read_tool(record: Any) -> Tool:
         schema = inner.get(key)
         if schema is not None:
             break
+    if isinstance(schema, Mapping) and isinstance(schema.get("json"), Mapping) and "type" not in schema:
+        schema = schema["json"]  # Bedrock says in which language the schema is written
     if not isinstance(schema, (dict, Mapping, type(None))):
         raise TypeError(f"the schema must be a dict, got {_shown(schema)}")
     description = inner.get("description")

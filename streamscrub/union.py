@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .attributes import PLAIN_END, TagEnd
 from .blocks import Envelope, Use
@@ -22,6 +22,9 @@ from .sentinels import Sentinels, joined, sentinels
 from .spellings import bars, is_special, spelled
 from .tables import Kind, Line, Role, Sigil, Tables
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
 # The bodies of a call's message, in the order in which they are tried: anything is a text.
@@ -34,11 +37,12 @@ class _Entry:
     """An envelope as the files add to it."""
 
     open: list[tuple[str, Mapping[str, Any], Grammar]] = field(default_factory=list)
-    close: list[str] = field(default_factory=list)
+    close: list[tuple[str, bool]] = field(default_factory=list)  # and whether it is a token
     headers: list[str] = field(default_factory=list)
     separators: list[str] = field(default_factory=list)
     bodies: list[tuple[int, Mapping[str, Any], Grammar]] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    declared: bool = False  # a file says what it is; else bodies only hope for it
 
 
 @dataclass(slots=True)
@@ -115,12 +119,14 @@ class _Union:
         self.frames: dict[str, _Framing] = {}
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
+        self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
         self.inside: list[Role] = []  # of the markers that count inside a block
 
     def build(self) -> Tables:
         for grammar in self.grammars:
             self._collect(grammar)
         for grammar in self.grammars:
+            self._settle_names(grammar)
             self._standing_alone(grammar)
         for name, family in self.families.items():
             self._tag_roles(name, family)
@@ -139,22 +145,33 @@ class _Union:
             specials=_exact(role for role in self.inside if role.special),
             stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
             lead=_lead(marks),
+            ends=frozenset(self.ends),
         )
         self._targets(tables)
+        tables.opened = any(self.model is not None and grammar.opens(self.model) for grammar in self.grammars)
+        sections = [one for grammar in self.grammars for one in grammar.data.get("reasoning", ())]
+        tables.label = next((str(one["label"]).encode() for one in sections if "label" in one), b"")
         return tables
 
-    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: bool) -> None:
+    def _add(self, kind: Kind, literal: str, special: bool, grammar: Grammar, target: Any = None, **more: Any) -> None:
         """Give a marker its role. Raises ``GrammarError`` if two files open different calls with it."""
         raw = literal.encode()
         key = raw if special else raw.lower()
         old = self.roles.get(key)
-        if old is not None:
-            calls = (Kind.OPEN, Kind.TAG)
-            if old.kind in calls and kind in calls and old.target != target:
-                raise GrammarError(grammar.file, literal, f"is claimed by {old.grammar} as {old.kind.name} already")
-            if old.kind <= kind:
-                return
+        calls = (Kind.OPEN, Kind.TAG)
+        for other in (old, self._spelled_otherwise(key, bool(more.get("attributes")))):
+            if other is not None and other.kind in calls and kind in calls and other.target != target:
+                owner = f"opens calls of {other.grammar} already: list it in needs"
+                hint = f" and name its envelope {other.target!r} in a [[body]]" if other.kind is Kind.OPEN else ""
+                raise GrammarError(grammar.file, literal, owner + hint)
+        if old is not None and old.kind <= kind:
+            return
         self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
+
+    def _spelled_otherwise(self, key: bytes, attributes: bool) -> Role | None:
+        """The same tag, of which one file says that it may carry attributes and another that it may not."""
+        other = self.roles.get(key + b">" if attributes else key.removesuffix(b">"))
+        return other if other is not None and other.attributes != attributes else None
 
     def _of(self, *kinds: Kind) -> Sentinels:
         return _sentinels(role for role in self.roles.values() if role.kind in kinds)
@@ -169,14 +186,21 @@ class _Union:
         data = grammar.data
         for one in data.get("envelope", ()):
             entry = self.entries.setdefault(one["name"], _Entry())
+            entry.declared = True
             special = bool(one.get("special"))
             entry.open += [
                 (word, one, grammar) for literal in one.get("open", ()) for word in spelled(literal, special)
             ]
-            entry.close += [word for literal in one.get("close", ()) for word in spelled(literal, special)]
+            entry.close += [
+                (word, bool(one.get("special", is_special(word))))
+                for literal in one.get("close", ())
+                for word in spelled(literal, special)
+            ]
             entry.headers += one.get("headers", ())
             entry.separators += one.get("separators", ())
-            entry.flags |= {key for key in ("chains", "fenced", "from_last", "special", "demand") if one.get(key)}
+            entry.flags |= {
+                key for key in ("chains", "fenced", "from_last", "special", "demand", "shared") if one.get(key)
+            }
         for place, one in enumerate(data.get("body", ())):
             for name in one["envelope"]:
                 entry = self.entries.setdefault(name, _Entry())
@@ -222,6 +246,22 @@ class _Union:
         if "type" in data:
             framing.types[data["type"]] = grammar.name
 
+    def _settle_names(self, grammar: Grammar) -> None:
+        """A body and a fence need an envelope that some file declares."""
+        wanted = [
+            (f"{key}.envelope", one["envelope"])
+            for key in ("body", "pairs")
+            for one in grammar.data.get(key, ())
+            if "envelope" in one
+        ]
+        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.data.get("fence", ()) if "envelope" in one]
+        known = sorted(name for name, entry in self.entries.items() if entry.declared)
+        for key, names in wanted:
+            if names and not set(names) & set(known):
+                near = difflib.get_close_matches(names[0], known, 1)
+                hint = f", did you mean {near[0]}?" if near else "; list the file that has it in needs"
+                raise GrammarError(grammar.file, key, f"no [[envelope]] here is named {names[0]!r}{hint}")
+
     # -- roles
 
     def _standing_alone(self, grammar: Grammar) -> None:
@@ -236,10 +276,13 @@ class _Union:
         for one in data.get("section", ()):
             add(Kind.WRAP, one.get("open", ()), bool(one.get("special")))
             add(Kind.UNWRAP, one.get("close", ()), bool(one.get("special")))
-        if not data.get("needs_model") or self._spoken(grammar):
-            for one in data.get("reasoning", ()):
+        for one in data.get("reasoning", ()):
+            if not one.get("needs_model") or self._spoken(grammar):
                 add(Kind.THINK, one.get("open", ()), bool(one.get("special")), one)
                 add(Kind.UNTHINK, one.get("close", ()), bool(one.get("special")))
+                add(Kind.CONTROL, one.get("ends", ()), True)
+                if self.chosen or self._spoken(grammar):
+                    self.ends |= set(_encode(one.get("ends", ())))
         add(Kind.CONTROL, data.get("control", {}).get("tokens", ()), True)
         add(Kind.CONTROL, data.get("control", {}).get("after_markup", ()), False)
         for one in data.get("answer", ()):
@@ -281,11 +324,13 @@ class _Union:
         for literal, one, grammar in entry.open:
             attributes = bool(one.get("attributes"))
             word = literal.removesuffix(">") if attributes else literal
-            self._add(Kind.OPEN, word, bool(one.get("special")), grammar, name, attributes=attributes)
+            unclosed = str(one.get("unclosed", "")).encode()
+            special = bool(one.get("special"))
+            self._add(Kind.OPEN, word, special, grammar, name, attributes=attributes, unclosed=unclosed)
         owner = entry.open[0][2] if entry.open else self.grammars[0]
-        for literal in entry.close:
+        for literal, special in entry.close:
             if literal not in _FENCES:
-                self._add(Kind.CLOSE, literal, is_special(literal), owner)
+                self._add(Kind.CLOSE, literal, special, owner)
 
     def _frame_roles(self, name: str, framing: _Framing) -> None:
         frame = Frame.read(name, framing.data)
@@ -326,6 +371,7 @@ class _Union:
             elif role.kind is Kind.FRAME:
                 role = replace(role, target=frames[role.target])
             tables.roles[key] = role
+        tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
     def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:
@@ -333,7 +379,7 @@ class _Union:
         for grammar in self.grammars:
             for place, one in enumerate(grammar.data.get("line", ())):
                 for start in one.get("start", ("",)):
-                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""))
+                    line = Line(one["syntax"], grammar.name, start, one.get("then", ""), tuple(one.get("others", ())))
                     self.lines.append((one.get("order", 100 + place), line))
             for one in grammar.data.get("fence", ()):
                 for language in one["languages"]:
@@ -361,8 +407,8 @@ class _Union:
         envelopes = [
             literal.removesuffix(">")
             for entry in self.entries.values()
-            for literal in entry.close
-            if literal.startswith("</") and not is_special(literal)
+            for literal, special in entry.close
+            if literal.startswith("</") and not special
         ]
         wrapper_close = made([*family.closing(family.wrapper), *(() if family.special else envelopes)])
         for framing in self.frames.values():
@@ -376,23 +422,24 @@ class _Union:
         # Where tags are tokens, one without a word that is known does not show that a value has ended.
         bare = {start.encode() for start, _ in family.starts} if family.tag_end else set()
         followers = sentinels(tuple(word for word in special if word not in bare))
+        others = [other for other in self.families.values() if other is not family]
+        strange_open = _other(key_open, (word for other in others for word in other.opening(other.keys)))
+        strange_close = _other(key_close, (word for other in others for word in other.closing(other.keys)))
+        after = joined(followers, key_open, strange_open, call_close, wrapper_close, openers)
+
+        def compiled(opens: Sentinels, closes: Sentinels) -> Tags:
+            marks = joined(closes, opens, call_close, wrapper_close, foreign)
+            ends = wrapper_close, marks, after, foreign, openers, family.ending
+            return Tags(call_open, call_close, opens, closes, *ends)
+
+        tags = compiled(key_open, key_close)
+        tags.strange = compiled(strange_open, strange_close)
         styles = {
             opener.encode().lower(): {name: value for name, value in key.items() if name != "name"}
-            for key in family.key
-            for opener in family.opening([key["name"]])
+            for one in (*others, family)
+            for key in one.key
+            for opener in one.opening([key["name"]])
         }
-        tags = Tags(
-            call_open,
-            call_close,
-            key_open,
-            key_close,
-            wrapper_close,
-            joined(key_close, key_open, call_close, wrapper_close, foreign),
-            joined(followers, key_open, call_close, wrapper_close, openers),
-            foreign,
-            openers,
-            family.ending,
-        )
         opens, closes = (made(starts) for starts in zip(*family.starts, strict=True))
         elements = Elements(
             joined(opens, closes),
@@ -420,17 +467,19 @@ class _Union:
         families: Mapping[str, Mapping[str, Any]],
     ) -> Envelope:
         close = sentinels(
-            tuple(word.encode() for word in entry.close if is_special(word)),
-            tuple(word.encode() for word in entry.close if not is_special(word)),
+            tuple(word.encode() for word, special in entry.close if special),
+            tuple(word.encode() for word, special in entry.close if not special),
         )
-        around = replace(plain, close=close)
+        # Where bodies have quote tokens of their own, those of other formats are data.
+        quotes = tuple(quote for _, one, _ in entry.bodies for quote in one.get("quotes", ())) or self.quotes
+        around = replace(plain, close=close, quotes=sentinels(_encode(quotes)))
         uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
-            settings = {**one.get("settings", {}), **common, "around": around}
+            settings = {**one.get("settings", {}), **common, "around": around, "quotes": quotes}
             if one["syntax"] == "pairs":
                 words = {key: _encode(value) for key, value in one["literals"].items()}
                 settings["pairs"] = Pairs(words, close, plain.special)
-            elif one["syntax"] == "tags":
+            elif one["syntax"] in ("tags", "typed_values"):
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
@@ -454,12 +503,23 @@ class _Union:
             chains="chains" in entry.flags,
             fenced="fenced" in entry.flags,
             from_last="from_last" in entry.flags,
+            shared="shared" in entry.flags,
             demand="demand" in entry.flags,
         )
 
 
 def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(literal.encode() for literal in literals)
+
+
+def _other(own: Sentinels, words: Iterable[str]) -> Sentinels:
+    """The words that are not among these markers, special ones as they are written."""
+    exact: set[bytes] = set()
+    loose: set[bytes] = set()
+    for word in words:
+        (exact if is_special(word) else loose).add(word.encode())
+    folded = {word.lower() for word in loose}
+    return sentinels(tuple(sorted(exact - {*own.exact})), tuple(sorted(folded - {*own.loose})))
 
 
 def _sentinels(roles: Iterable[Role]) -> Sentinels:
@@ -508,16 +568,22 @@ def tables_for(names: Iterable[str | Path | Grammar] | None, model: str | None) 
     Raises ``ValueError`` or ``GrammarError`` for names and files that are wrong.
     """
     grammars = find(names)
-    asked = model is not None and any(_asks(grammar) and grammar.speaks(model) for grammar in grammars)
+    asked = model is not None and _asked(grammars, model)
     return _tables(grammars, model if asked else None, names is not None)
 
 
+@lru_cache(maxsize=256)
+def _asked(grammars: tuple[Grammar, ...], model: str) -> bool:
+    """Does any of these grammars, or what they need, read something else for this model?"""
+    return any((_asks(grammar) and grammar.speaks(model)) or grammar.opens(model) for grammar in with_needed(grammars))
+
+
 def _asks(grammar: Grammar) -> bool:
-    """Does this grammar read anything differently when a model is named?"""
+    """Does this grammar read anything differently when one of its models is named?"""
     data = grammar.data
     return bool(
-        data.get("needs_model")
-        or "frame" in data
+        "frame" in data
+        or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))
         or any(one.get("entities") for one in data.get("tags", ()))
         or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

@@ -348,6 +348,17 @@ def test_grammars_shows_one_file(run: Run) -> None:
     assert run("grammars", str(ROOT / "grammars" / "glm.toml")).out.startswith('name   = "glm"')
 
 
+def test_grammars_writes_the_page_of_all_formats(run: Run) -> None:
+    page = run("grammars", "--markdown").out
+    section = run("grammars", "hermes", "--markdown").out
+    assert page.startswith("# Wire formats\n")
+    assert section.startswith("## `hermes`\n")
+    assert section in page
+    glm = run("grammars", str(ROOT / "grammars" / "glm.toml"), "--markdown").out
+    assert glm.startswith("## `glm`\n")
+    assert glm in page
+
+
 def test_grammars_explains_the_choice_for_a_model(run: Run) -> None:
     assert "1. qwen3_coder" in run("grammars", "--model", "qwen/qwen3-coder:free").out
     assert "no grammar file names this model" in run("grammars", "--model", "").out
@@ -371,6 +382,16 @@ text = 'Look. <<call>>{"name": "find", "arguments": {"n": 1}}<</call>>'
 """
 
 
+def envelope(content: str) -> str:
+    """A file whose only envelope is this."""
+    return f'name = "mine"\n[[envelope]]\n{content}\n[[example]]\ntext = ""'
+
+
+def body(content: str) -> str:
+    """A file with a good envelope and this body."""
+    return envelope(f'name = "x"\nopen = ["<<x>>"]\n[[body]]\n{content}')
+
+
 def checked(run: Run, tmp_path: Path, more: str) -> Ran:
     return run("check", written(tmp_path / "mine.toml", EXAMPLE + more))
 
@@ -389,16 +410,19 @@ def test_check_runs_a_file_at_every_cut(run: Run, tmp_path: Path) -> None:
         ('calls = [{name = "find", arguments = {n = 2}}]', "calls: expected"),
         ('calls = [{name = "find", arguments = {n = 1.0}}]', "calls: expected"),
         ('calls = [{name = "find", arguments = {n = true}}]', "calls: expected"),
-        ('calls = [{name = "find"}]', "the example itself is wrong: KeyError: 'arguments'"),
-        ('calls = [{name = "find", arguments = {n = 1}}]\nvisible = "Look."', "visible: expected Look., found Look. "),
-        ('calls = [{name = "find", arguments = {n = 1}}]\nreasoning = "x"', "reasoning: expected x"),
+        ('calls = [{name = "find"}]', "every call has a name and arguments in the example 'one'"),
+        (
+            'calls = [{name = "find", arguments = {n = 1}}]\nvisible = "Look."',
+            'visible: expected "Look.", found "Look. "',
+        ),
+        ('calls = [{name = "find", arguments = {n = 1}}]\nreasoning = "x"', 'reasoning: expected "x", found ""'),
         ('calls = [{name = "find", arguments = {n = 1}}]\nrepaired = true', "repaired: expected true"),
         ('calls = [{name = "find", arguments = {n = 1}}]\nrejected = ["malformed"]', "rejected: expected"),
         ('calls = [{name = "find", arguments = {n = 1}}]\noptions = {modle = "x"}', "the example itself is wrong"),
         ('calls = [{name = "find", arguments = {n = 1}}]\ntools = 3', "the example itself is wrong: TypeError"),
         (
             'calls = [{name = "find", arguments = {n = 1}}]\n[[example]]\ntitle = "two"',
-            "'two', alone, the example itself",
+            "example.text: is missing in the example 'two'",
         ),
     ],
 )
@@ -435,6 +459,42 @@ rejected = ["withheld"]
         ("name = 1", "mine.toml: name: is missing or no string"),
         ("[", "mine.toml: is no TOML"),
         ('name = "mine"\nmodles = []', "did you mean models?"),
+        ('name = "mine"\n[envelope]\nname = "x"', "envelope: must be a list of tables: [[envelope]]"),
+        (envelope('name = "x"\nopens = ["<<x>>"]'), "envelope.opens: unknown key, did you mean open?"),
+        (envelope('open = ["<<x>>"]'), "envelope.name: is missing"),
+        (envelope('name = "x"\nopen = "<<x>>"'), "envelope.open: must be a list of strings"),
+        (envelope('name = "x"\nspecial = "yes"'), "envelope.special: must be true or false"),
+        (envelope('name = "x"\nheaders = ["to:"]'), "envelope.headers: 'to:' has neither {name} nor {id}"),
+        (body('syntax = "json_call"'), "body.envelope: is missing"),
+        (body('envelope = "x"\nsyntax = "json_call"'), "body.envelope: must be a list of strings"),
+        (body('envelope = ["xx"]\nsyntax = "json_call"'), "no [[envelope]] here is named 'xx', did you mean x?"),
+        (body('envelope = ["y"]\nsyntax = "json_call"'), "no [[envelope]] here is named 'y'; list the file"),
+        (body('envelope = ["x"]\nsyntax = "json"'), "body.syntax: 'json' is none of glm_line, json_arguments"),
+        (body('envelope = ["x"]'), "body.syntax: is missing"),
+        (body('envelope = ["x"]\nsyntax = "tags"'), "body.syntax: tags need a [[tags]] table"),
+        (body('envelope = ["x"]\nsyntax = "json_call"\norder = "1"'), "body.order: must be a whole number"),
+        ('name = "mine"\n[[tags]]\nsigils = ["<", "</"]', "tags.sigils: must be a list of pairs"),
+        ('name = "mine"\n[[tags]]\nsigils = [["<", "</"]]\nkey = [{}]', "tags.key.name: is missing"),
+        ('name = "mine"\n[[tags]]\ncall = ["x"]', "tags.sigils: is missing"),
+        ('name = "mine"\n[[pairs]]\nenvelope = ["x"]', "pairs.key_open: is missing"),
+        ('name = "mine"\n[[reasoning]]\nopen = ["<x>"]', "reasoning.close: is missing"),
+        ('name = "mine"\n[frame]\nstart = "<|x|>"', "frame.start: must be a list of strings"),
+        ('name = "mine"\n[[fence]]\nlanguages = ["x"]', "fence: needs an envelope, or reads"),
+        (
+            'name = "mine"\n[[fence]]\nlanguages = ["x"]\nenvelope = "x"\n[[example]]\ntext = ""',
+            "fence.envelope: no [[envelope]] here is named 'x'",
+        ),
+        ('name = "mine"\n[render]\nbody = "json"', "render.body: 'json' is none of glm_line"),
+        ('name = "mine"\nneeds = ["hermez"]\n[[example]]\ntext = ""', "needs: 'hermez' is no grammar of the library"),
+        ('name = "mine"\n[[example]]\ntext = ""\ncalls = [{}]', "every call has a name and arguments in example 1"),
+        (
+            'name = "mine"\n[[envelope]]\nname = "x"\nopen = ["<tool_call>"]\n[[example]]\ntext = ""',
+            "<tool_call>: opens calls of tool_call already: list it in needs and name its envelope 'tool_call'",
+        ),
+        (
+            'name = "mine"\n[[envelope]]\nname = "x"\nopen = ["<invoke"]\n[[example]]\ntext = ""',
+            "<invoke: opens calls of claude already: list it in needs",
+        ),
     ],
 )
 def test_check_refuses_a_file_that_is_no_grammar(run: Run, tmp_path: Path, content: str, problem: str) -> None:
@@ -574,6 +634,8 @@ def drawn(out: str) -> list[str]:
         (["explain", "--chunk", "x"], "'x' is no number above 0"),
         (["grammars", "hermez"], "unknown grammar 'hermez'"),
         (["grammars", "hermes", "--model", "x"], "two questions"),
+        (["grammars", "--markdown", "--model", "x"], "two questions"),
+        (["grammars", "none.toml"], "no such file: none.toml"),
         (["check", "none.toml"], "no such file: none.toml"),
         (["check", "hermez"], "unknown grammar 'hermez'"),
     ],

@@ -15,9 +15,11 @@ import pytest
 
 import streamscrub
 from streamscrub import Grammar, scrub
+from streamscrub.bodies import BODIES
 from streamscrub.cli import main
 from streamscrub.events import DROP_KINDS, REJECT_REASONS
 from streamscrub.grammar import _KEYS, shipped
+from streamscrub.pages import _SYNTAXES, format_section, formats_page
 from streamscrub.resolve import _STRATEGIES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -189,20 +191,75 @@ def test_the_families_of_the_readme_are_those_of_the_files() -> None:
     assert re.findall(r"^\| \[`\w+`\]\(grammars/.*$", readme, re.MULTILINE) == expected
 
 
+def test_the_page_of_formats_is_that_of_the_files() -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    assert page == formats_page(), "a grammar file has changed: run make formats"
+
+
+def test_every_body_syntax_has_words_on_the_page_of_formats() -> None:
+    assert set(_SYNTAXES) == set(BODIES)
+
+
+def test_the_section_of_a_format_holds_whatever_its_markers_are() -> None:
+    grammar = Grammar("odd", {
+        "name": "odd",
+        "envelope": [{"name": "odd", "open": ["```odd\n", "`", " x"], "close": ["``"]}],
+        "example": [{"title": "a fence", "text": "````odd\n{}\n````", "rejected": ["malformed"], "visible": "`"}],
+    })  # fmt: skip
+    section = format_section(grammar)
+    assert "- **A call opens with:** ` ```odd\\n `, `` ` ``, `  x `" in section
+    assert "- **A call closes with:** ` `` `" in section
+    assert "A fence:\n\n`````text\n````odd\n{}\n````\n`````\n" in section
+    assert section.endswith(
+        "\nTested:\n\n- a fence: ` ````odd\\n{}\\n```` ` gives a call rejected as malformed and the text `` ` ``\n"
+    )
+    assert format_section(Grammar("bare", {"name": "bare"})) == "## `bare`\n\n\n\n"
+
+
 def test_every_key_of_a_grammar_file_is_described() -> None:
     page = (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
     assert [key for keys in _KEYS.values() for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []
 
 
-def test_the_grammar_of_the_page_passes_its_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = blocks(ROOT / "docs" / "grammar-files.md", "toml")
+def test_the_grammars_of_the_page_pass_their_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = ROOT / "docs" / "grammar-files.md"
     path = tmp_path / "my.toml"
-    path.write_text(code, encoding="utf-8")
-    assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out in (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8").replace(
-        "\n   ", "\n"
-    )
-    assert Grammar.load(path).name == "mine"
+    names = []
+    for code in blocks(page, "toml"):
+        path.write_text(code, encoding="utf-8")
+        assert main(["check", str(path)]) == 0, capsys.readouterr().out
+        names.append(Grammar.load(path).name)
+        if names == ["mine"]:
+            assert capsys.readouterr().out in page.read_text(encoding="utf-8").replace("\n   ", "\n")
+    assert names == ["mine", "header", "tagged"]
+
+
+ENVELOPE: Final = '[[envelope]]\nname = "x"\nopen = ["<<call>>"]\nclose = ["<</call>>"]\n'
+BODY: Final = ENVELOPE + '[[body]]\nenvelope = ["x"]\n'
+# The shapes of the table on the page, and what it says to write.
+SHAPES: Final = {
+    '<<call>>{"name": "find", "arguments": {"q": "rook"}}<</call>>': BODY + 'syntax = "json_call"',
+    '<<call>>find<<args>>{"q": "rook"}<</call>>': ENVELOPE
+    + 'headers = ["{name}<<args>>"]\nseparators = ["<<args>>"]\n'
+    + '[[body]]\nenvelope = ["x"]\nsyntax = "json_arguments"\nheaded = true',
+    '<my:invoke name="find"><my:arg name="q">rook</my:arg></my:invoke>': '[[tags]]\nsigils = [["<my:", "</my:"]]\n'
+    + 'call = ["invoke"]\nkey = [{ name = "arg" }]',
+    "<<call>>find<key>q</key><value>rook</value><</call>>": ENVELOPE
+    + '[[pairs]]\nenvelope = ["x"]\nkey_open = ["<key>"]\nkey_close = ["</key>"]\n'
+    + 'value_open = ["<value>"]\nvalue_close = ["</value>"]',
+    '<<call>>[find(q="rook"), ping()]<</call>>': BODY + 'syntax = "python_call"',
+    '<<call>>find{q:"rook"}<</call>>': BODY + 'syntax = "loose_object"',
+}
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_the_shapes_of_the_page_are_read_as_it_says(text: str) -> None:
+    assert f"| `{text}` |" in (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
+    grammar = Grammar.parse(f'name = "x"\n{SHAPES[text]}'.encode(), "x.toml")
+    for grammars in ([grammar], [grammar, *shipped()]):
+        result = scrub(text, grammars=grammars)
+        assert (result.calls[0].name, result.calls[0].arguments) == ("find", {"q": "rook"})
+        assert (result.text, result.rejected) == ("", [])
 
 
 def test_every_verb_and_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
@@ -63,6 +64,13 @@ ROWS: Final[list[Row]] = [
     ("ok <｜tool▁sep｜>now <|tool_call_argument_begin|>then", "stop", "ok now then", [], []),
     ("Hi.[INST] more [/INST]", "stop", "Hi.", [], []),
     ("<|im_start|>assistant\nMore.", "stop", "More.", [], []),
+    ("<|channel|>ana", "length", "", [], []),
+    ("Hi. <|channel|>fin", "stop", "Hi. ", [], []),
+    ("Hi. <|start|>assi", "length", "Hi. ", [], []),
+    ("Hi. <|start|>assistant t", "length", "Hi. ", [], []),
+    ("Hi. <|start|>assistant\n", "stop", "Hi. ", [], []),
+    ("<|channel|>Noon.", "stop", "Noon.", [], []),
+    ("<|start|>assistant<i>" + 400 * "a", "stop", "<i>" + 400 * "a", [], []),
     ("```tool_code\nnoop()\n```\n```tool_outputs\npong\n```\nok", "stop", "ok", [NOOP], []),
     ("Looking<tool_call>\n<function=noop>\n</function>\n</tool_call>", "stop", "Looking", [NOOP], []),
     # Frames.
@@ -146,3 +154,37 @@ def test_a_long_key_and_a_wide_gap_are_judged_alike_however_they_are_cut(size: i
     scrub_all_ways(
         f"<tool_call>memo<arg_key>{'k' * size}</arg_key>{' ' * gap}<arg_value>v</arg_value></tool_call>", TOOLS
     )
+
+
+def test_an_opener_that_only_words_follow_does_not_run() -> None:
+    result = scrub_all_ways('You may write <invoke name="memo"> there.', TOOLS)
+    assert (result.text, result.calls) == ("You may write there.", [])
+    assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "memo")]
+    assert [call.name for call in scrub_all_ways('<invoke name="noop"> then words', TOOLS).calls] == ["noop"]
+
+
+INTERPRETER: Final = [tool("code_interpreter", 1, code=_STRING)]
+
+
+@pytest.mark.parametrize(("finish", "runs"), [("stop", True), ("length", False)])
+def test_code_behind_the_python_tag_is_for_the_interpreter(finish: str, runs: bool) -> None:
+    code = 'rows = [{"a": 1}]\nprint(rows)'
+    result = scrub_all_ways(f"Adding up.<|python_tag|>{code}", INTERPRETER, finish)
+    assert result.text == "Adding up."
+    assert [call.arguments for call in result.calls] == ([{"code": code}] if runs else [])
+    assert [one.reason for one in result.rejected] == ([] if runs else ["truncated"])
+
+
+def test_code_ends_at_any_token_and_needs_an_interpreter() -> None:
+    wire = "<|python_tag|>print(1)<|eom_id|>\nDone."
+    result = scrub_all_ways(wire, INTERPRETER)
+    assert (result.calls[0].arguments, result.text) == ({"code": "print(1)"}, "Done.")
+    assert scrub_all_ways(wire, TOOLS).text == "print(1)\nDone."
+
+
+@pytest.mark.parametrize("key", ["function", "tool_call"])
+def test_a_pseudo_tool_may_hold_the_call_one_level_down(key: str) -> None:
+    inner = {"name": "memo", "arguments": {"title": "t", "body": "b"}}
+    wire = json.dumps({"name": "call_tool", "arguments": {key: inner}})
+    result = scrub_all_ways(f"<tool_call>{wire}</tool_call>", TOOLS)
+    assert [(call.name, call.arguments) for call in result.calls] == [("memo", inner["arguments"])]

@@ -9,7 +9,7 @@ import zlib
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.literals import marker_literals
@@ -18,7 +18,7 @@ from streamscrub.events import ArgumentsDelta, CallStarted, Dropped, Event, Reas
 from streamscrub.limits import MAX_HEADER
 
 from . import naive
-from .feeding import check_invariants, feed_all_ways, merged, prefix_events, run, scrub_all_ways, wire_of
+from .feeding import check_invariants, feed_all_ways, merged, prefix_events, random_parts, run, scrub_all_ways, wire_of
 from .strategies import (
     TOOLS,
     byte_streams,
@@ -340,3 +340,21 @@ def test_arguments_are_plain_json() -> None:
         for event in scrub(case["text"], case["tools"], finish_reason=case["finish_reason"], **case["options"]).events:
             if isinstance(event, ToolCall):
                 assert event.arguments == json.loads(json.dumps(event.arguments, allow_nan=False))
+
+
+STRING_PIECES = st.sampled_from(
+    (
+        *('\\"', "\\\\", "\\n", "\\", '"', "<", "</", "</tool", "a", "plain words ", "'", "\n"),
+        *("\u00e9", "\u4e2d\uff5c", "\U0001f600", "\ud83d", "\ude00", "\u201c", "\u20ac{"),
+    )
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(STRING_PIECES, max_size=30), st.integers(0, 2**32), st.sampled_from(["", '"}}</tool_call> end']))
+def test_g1_inside_a_long_string_deltas_may_end_anywhere(pieces: list[str], seed: int, rest: str) -> None:
+    """Escapes, quotes, closers and surrogates halved by deltas, where most deltas go by unread."""
+    text = '<tool_call>{"name": "ping", "arguments": {"note": "' + "".join(pieces) + rest
+    whole, _ = run([text])
+    for most in (1, 2, 3, 5, 9):
+        assert run(random_parts(text, seed, most), wire=wire_of(text))[0] == whole

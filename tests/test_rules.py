@@ -43,6 +43,7 @@ ORDER: Final = (
     "frames",
     "lines",
     "modelids",
+    "fileforms",
     "grammar",
     "spellings",
     "tables",
@@ -53,6 +54,7 @@ ORDER: Final = (
     "scrubber",
     "stream",
     "models",
+    "pages",
     "cli",
 )
 # Section "The surface" of DESIGN.md, and the events. Nothing else is promised.

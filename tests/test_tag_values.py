@@ -340,3 +340,94 @@ def test_a_tag_behind_a_header_carries_the_name() -> None:
     for opener, closer in (("<invoke", "</invoke>"), ("<steptml:invoke", "</steptml:invoke>")):
         inside = CITY.replace("parameter", opener[1:].replace("invoke", "parameter"))
         assert calls(reading(f'A.{head}{opener} name="get_weather">{inside}{closer}{tail}')) == GRAZ
+
+
+# Each holds {} where the rest of the call stands.
+STRAY = [
+    '<invoke name="get_weather">\n<parameter name="city">Graz</parameter>\nWill do.\n{}</invoke>',
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nGraz\n</parameter>\nok, so\n{}</function>\n</tool_call>",
+    "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Graz</arg_value>\nprose\n{}</tool_call>",
+    f'<{DSML}invoke name="get_weather"><{DSML}parameter name="city">Graz</{DSML}parameter>\nprose\n{{}}</{DSML}invoke>',
+]
+NEXT = [
+    '<invoke name="noop">\n</invoke>',
+    "<tool_call>noop</tool_call>",
+    '<tool_call>{"name": "noop", "arguments": {}}</tool_call>',
+    f'<{DSML}invoke name="noop"></{DSML}invoke>',
+]
+
+
+@pytest.mark.parametrize("wire", STRAY)
+def test_words_behind_the_last_parameter_are_no_part_of_it(wire: str) -> None:
+    result = reading(wire.replace("{}", ""))
+    assert calls(result) == GRAZ
+    assert result.calls[0].repairs
+    assert result.text == ""
+
+
+@pytest.mark.parametrize("follows", NEXT)
+@pytest.mark.parametrize("wire", STRAY)
+def test_words_and_no_closer_do_not_cost_the_next_call(wire: str, follows: str) -> None:
+    assert calls(reading(wire.partition("{}")[0] + follows)) == [*GRAZ, ("noop", {})]
+
+
+@pytest.mark.parametrize("wire", STRAY)
+def test_a_letter_behind_the_last_parameter_is_no_piece_of_a_tag(wire: str) -> None:
+    cut = wire[: wire.index(">\n", wire.index("Graz")) + 1] if "<function" not in wire else wire[: wire.index("\nok")]
+    assert [one.reason for one in reading(cut + "f", "length").rejected] == ["truncated"]
+
+
+OPENERS = [
+    ('<invoke name="get_weather">', "</invoke>"),
+    ("<function=get_weather>", "</function>"),
+    (f'<{DSML}invoke name="get_weather">', f"</{DSML}invoke>"),
+]
+BODIES = [
+    '"{\\"city\\": \\"Graz\\"}"',
+    '\n```json\n{"city": "Graz"}\n```\n',
+    '<parameter name="city">Graz</parameter>',
+    "<parameter=city>Graz</parameter>",
+    '<param name="city">Graz</param>',
+    f'<{DSML}parameter name="city" string="true">Graz</{DSML}parameter>',
+    '<parameter name="city">Graz</parameter></parameter>',
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize(("opens", "closes"), OPENERS)
+def test_a_call_takes_its_arguments_in_any_form(opens: str, closes: str, body: str) -> None:
+    result = reading(f"{opens}{body}{closes}\nok")
+    assert (calls(result), result.text.strip()) == (GRAZ, "ok")
+
+
+@pytest.mark.parametrize("body", ["[1, 2]", '<value name="city">Graz</value>', "Graz"])
+@pytest.mark.parametrize(("opens", "closes"), OPENERS)
+def test_a_body_of_the_wrong_shape_never_runs_and_never_shows(opens: str, closes: str, body: str) -> None:
+    result = reading(f"{opens}{body}{closes}ok")
+    assert ([one.reason for one in result.rejected], result.calls, result.text) == (["malformed"], [], "ok")
+
+
+def test_words_before_the_first_parameter_are_left_out() -> None:
+    result = reading("<function=get_weather>\nI look.\n<parameter=city>\nGraz\n</parameter>\n</function>")
+    assert (calls(result), result.text) == (GRAZ, "")
+    assert [repair.kind for repair in result.calls[0].repairs] == ["stray_text"]
+
+
+@pytest.mark.parametrize(
+    "bar", [" ｜ DSML ｜ ", "｜ DSML ｜ ", "|DSML｜", "｜DSML|", "｜DSML |", " | DSML | ", "‖DSML‖", "||DSML||"]
+)
+def test_bars_are_read_in_every_spelling(bar: str) -> None:
+    wire = f'<{bar}tool_calls>\n<{bar}invoke name="noop">\n</{bar}invoke>\n</{bar}tool_calls>'
+    result = reading(wire)
+    assert (calls(result), result.text) == ([("noop", {})], "")
+
+
+@pytest.mark.parametrize("between", ["▁", "_", " "])
+@pytest.mark.parametrize(("first", "last"), [("｜", "｜"), ("|", "|"), ("| ", " |"), ("｜", "|")])
+def test_sentinels_are_read_in_every_spelling(first: str, last: str, between: str) -> None:
+    def token(words: str) -> str:
+        return f"<{first}{words.replace(' ', between)}{last}>"
+
+    call = f'{token("tool call begin")}get_weather{token("tool sep")}{{"city": "Graz"}}{token("tool call end")}'
+    result = reading(token("tool calls begin") + call + token("tool calls end"))
+    assert (calls(result), result.text) == (GRAZ, "")

@@ -26,11 +26,28 @@ SCHEMA: dict[str, Any] = {
         {"type": "function", "name": "read", "description": "Reads.", "parameters": SCHEMA, "strict": True},
         {"name": "read", "description": "Reads.", "input_schema": SCHEMA},
         {"name": "read", "description": "Reads.", "inputSchema": SCHEMA},
+        {"toolSpec": {"name": "read", "description": "Reads.", "inputSchema": {"json": SCHEMA}}},
+        {"functionDeclarations": [{"name": "read", "description": "Reads.", "parameters": SCHEMA}]},
+        {"function_declarations": [{"name": "read", "description": "Reads.", "parametersJsonSchema": SCHEMA}]},
     ],
 )
 def test_every_record_shape_gives_the_same_tool(record: Any) -> None:
     assert read_tools([record]) == (Tool("read", SCHEMA, "Reads."),)
     assert read_tools((record,)) == (Tool("read", SCHEMA, "Reads."),)
+
+
+def test_tools_that_the_provider_runs_are_passed_over() -> None:
+    records = [{"type": "web_search"}, {"name": "ping"}, {"type": "file_search", "vector_store_ids": ["v"]}]
+    assert read_tools(records) == (Tool("ping"),)
+    assert [tool.name for tool in read_tools([{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}]) or ()] == [
+        "a",
+        "b",
+    ]
+
+
+def test_a_request_body_is_refused_with_a_hint() -> None:
+    with pytest.raises(TypeError, match="its key 'tools'"):
+        read_tools({"model": "m", "tools": []})
 
 
 def test_unknown_tools_stay_unknown_and_none_offered_is_not_unknown() -> None:
@@ -56,7 +73,8 @@ def test_the_argument_itself_must_be_a_list(tools: Any) -> None:
         ("ping", TypeError, "expected a Tool or a dict, got 'ping'"),
         (None, TypeError, "got None"),
         ({}, ValueError, "no name"),
-        ({"type": "web_search"}, ValueError, "no name"),
+        ({"type": "function"}, ValueError, "no name"),
+        ({"functionDeclarations": [{}]}, ValueError, "no name"),
         ({"name": " "}, ValueError, "blank"),
         ({"name": 5}, TypeError, "name must be a string, got 5"),
         ({"name": "a\ud800"}, ValueError, "surrogate"),

@@ -5,6 +5,7 @@ A *body* is what stands between a call's opener and its closer. Decoders are pla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
@@ -26,6 +27,7 @@ class TagReader(Reader, Protocol):
 
     name: str | None
     closed: bool  # by its own closer
+    mention: bool  # only words follow the tag, and its tool needs more
     wrapped: bool  # by the closer of what holds it, which was read with it
 
 
@@ -65,10 +67,12 @@ class Body:
 
     ``reader(start, around, offer, settings)`` makes a reader whose body begins at buffer index ``start``.
     ``decode(raw, ending, context)`` reads the body (``ending`` says what ended it).
-    ``write(name, arguments, settings)`` is its inverse.
+    ``write(name, arguments, settings)`` is its inverse. ``again`` matches what begins another body directly behind one,
+    besides a bracket; a second pattern matches what may still become that at the end of the bytes.
     """
 
     name: str
     reader: Callable[[int, Around, Offer, Settings], Reader]
     decode: Callable[[bytes, Ending, Context], list[Written]]
     write: Callable[[str, dict[str, Any], Settings], str]
+    again: tuple[re.Pattern[bytes], re.Pattern[bytes]] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from ..events import Repair
@@ -13,12 +14,16 @@ from ..repair import Unreadable, complete
 from .base import Body, Context, Ending, Settings, Written
 from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle
 
+# A string that holds an object, and how it begins.
+_HELD: Final = re.compile(rb'"(?:[ \t]|\\[nrt]){0,8}+\{')
+_HELD_CUT: Final = re.compile(rb'"(?:[ \t]|\\[nrt]){0,8}+\\?\Z')
+
 
 class ArgumentsReader(JsonReader):
-    """A JSON object that is the arguments themselves.
+    """A JSON object that is the arguments themselves, or a string that holds it.
 
-    In a format without a closer nothing else tells where a body ends, so there an array or a string is read to its own
-    end, too: the string may hold the object, and what is malformed must not swallow the text behind it.
+    In a format without a closer nothing else tells where a body ends, so there an array or any string is read to its
+    own end, too, and what is malformed does not swallow the text behind it.
     """
 
     __slots__ = ()
@@ -28,12 +33,14 @@ class ArgumentsReader(JsonReader):
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
         verdict = super()._open(buf, end, final)
-        if verdict != DEAD or self._around.close.literals:
+        if verdict != DEAD:
             return verdict
         blank = BLANK.match(buf, self._first, end)
         i = blank.end() if blank is not None else self._first
-        if i == end or buf[i] not in b'["':
+        if i == end or buf[i] not in (b'"' if self._around.close.literals else b'["'):
             return DEAD
+        if self._around.close.literals and _HELD.match(buf, i, end) is None:
+            return MORE if _HELD_CUT.match(buf, i, end) is not None and not final else DEAD
         self.at = i
         self.evidence = True
         return MORE
@@ -49,7 +56,7 @@ class ArgumentsReader(JsonReader):
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the arguments stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
 
 def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:

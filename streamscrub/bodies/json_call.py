@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..events import Repair
@@ -24,11 +26,16 @@ _ID_KEYS: Final = ("id", "call_id", "tool_call_id")
 PSEUDO_TOOLS: Final = frozenset(
     ("tool_call", "tool_calls", "call_tool", "use_tool", "function_call", "tool_use", "invoke", "invoke_tool")
 )
+# What is no repair where a format writes its objects as Python does (``python`` in the settings).
+_PYTHON: Final = frozenset(("quotes", "key_quotes", "python_literal"))
 _LEADING: Final = b"call:"  # a word that some models put before the object
+
+ENVELOPE_KEYS: Final = (*NAME_KEYS, *ARGUMENT_KEYS, *_SIDE_KEYS)
 
 # The same keys as the reader sees them.
 _NAMES: Final = frozenset(key.encode() for key in NAME_KEYS)
 _ARGUMENTS: Final = frozenset(key.encode() for key in ARGUMENT_KEYS)
+_THOUGHT: Final = b"thought"  # stands before the list in some envelopes
 _ENVELOPE: Final = _NAMES | _ARGUMENTS | {key.encode() for key in _SIDE_KEYS}
 
 
@@ -58,7 +65,7 @@ class CallWatch:
 
     def key(self, depth: int, key: bytes) -> bool:
         if not self._arguments_depth:
-            return not self.bare or key in _ENVELOPE
+            return not self.bare or key in _ENVELOPE or key == _THOUGHT
         if depth != self._arguments_depth:
             return True
         word = key.decode("utf-8", "replace")
@@ -70,6 +77,8 @@ class CallWatch:
         if self._arguments_depth or key not in _NAMES:
             return True
         name = _unquote(value)
+        if not name.strip():
+            return True  # another key may hold it
         if self.name is None:
             self.name = name
         if not self.bare or not self._offer.known:
@@ -141,7 +150,7 @@ class CallReader(JsonReader):
     def arguments(self) -> tuple[int, int]:
         """Where the first arguments stand: (start, end so far), or (-1, -1)."""
         start, stop = self.watch.from_, self.watch.to
-        return (start, stop if stop >= 0 else self.at) if start >= 0 else (-1, -1)
+        return (start, stop if stop >= 0 else self.keep) if start >= 0 else (-1, -1)
 
 
 def scan(raw: bytes, offer: Offer) -> CallWatch:
@@ -156,19 +165,35 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     lead = len(raw) - len(raw.lstrip())
     if raw.startswith(_LEADING, lead):
         lead += len(_LEADING)
-    body = raw[lead:]
-    return _cut(body, lead, context) if ending == "cut" else _calls(body, lead, context)
+    return decode_with(FORM, raw[lead:], lead, ending, context)
 
 
-def _cut(body: bytes, offset: int, context: Context) -> list[Written]:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an object says which call it is: ``name`` of the first call in bytes that may be cut, ``read`` for the calls
+    of an object with its end. ``keys`` are those that no tool has to declare.
+    """
+
+    name: Callable[[bytes, Offer], str | None]
+    read: Callable[[Any, Context], list[Written]]
+    keys: Callable[[Offer], tuple[str, ...]]
+
+
+def decode_with(form: Form, body: bytes, offset: int, ending: Ending, context: Context) -> list[Written]:
+    """Read the calls of the JSON value ``body``, which stands ``offset`` bytes behind the start of the whole body."""
+    return _cut(form, body, offset, context) if ending == "cut" else _calls(form, body, offset, context)
+
+
+def _cut(form: Form, body: bytes, offset: int, context: Context) -> list[Written]:
     """What a value without its end holds: whole calls, then perhaps the beginning of another."""
     calls: list[Written] = []
+    headed = context.settings.get("name")
     for start, end, whole in _split(body):
         piece = body[start:end]
         if whole:
-            calls += _calls(piece, start + offset, context)
-        elif piece.strip():
-            name = scan(piece, context.offer).name
+            calls += _calls(form, piece, start + offset, context)
+        elif piece.strip() or headed is not None:
+            name = form.name(piece, context.offer) or headed
             calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
     if calls and calls[-1].complete:
         calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
@@ -196,31 +221,36 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
         i = end
 
 
-def _calls(raw: bytes, offset: int, context: Context) -> list[Written]:
+def _calls(form: Form, raw: bytes, offset: int, context: Context) -> list[Written]:
     """The calls of a value that has its end."""
-    name = scan(raw, context.offer).name
+    name = form.name(raw, context.offer) or context.settings.get("name")
     tool = context.offer.resolve(name).tool if name else None
     try:
-        loaded = read(raw.decode("utf-8", "replace"), tool, context)
+        loaded = read(raw.decode("utf-8", "replace"), tool, context, form.keys(context.offer))
     except Unreadable as error:
         return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
-    found = [_call(value, context.offer) for value in _objects(loaded.value)]
+    found = [call for value in _objects(loaded.value) for call in form.read(value, context)]
+    python = context.settings.get("python")
+    repairs = [repair for repair in loaded.repairs if not (python and repair.kind in _PYTHON)]
     for call in found:
-        call.repairs[:0] = loaded.repairs
-        call.strategy = loaded.strategy if loaded.repairs else call.strategy
+        call.repairs[:0] = repairs
+        call.strategy = loaded.strategy if repairs else call.strategy
     if found:
         _place(found, raw, offset)
     return found
 
 
-def read(text: str, tool: Tool | None, context: Context) -> Loaded:
-    """Load a body with the anchors that the tool gives. Raises ``Unreadable``."""
+def read(text: str, tool: Tool | None, context: Context, envelope: tuple[str, ...] = ENVELOPE_KEYS) -> Loaded:
+    """Load a body with the anchors that the tool gives. Raises ``Unreadable``.
+
+    ``envelope`` are keys that may stand around the arguments.
+    """
     return load(
         text,
         keys=tuple(tool.properties) if tool is not None else (),
         required=tool.required if tool is not None else (),
         closed=tool.closed if tool is not None else False,
-        envelope=(*NAME_KEYS, *ARGUMENT_KEYS, *_SIDE_KEYS),
+        envelope=envelope,
         markers=context.settings.get("leaks", ()),
         quote_tokens=context.settings.get("quotes", ()),
     )
@@ -256,16 +286,19 @@ def _place(found: list[Written], raw: bytes, offset: int) -> None:
         call.start, call.end = start + offset, end + offset
 
 
-def _call(value: Any, offer: Offer) -> Written:
+def _call(value: Any, context: Context) -> list[Written]:
     """One call object, with the aliases that count behind a marker."""
     if not isinstance(value, dict):
-        return Written(None, fault="not an object")
+        return [Written(None, fault="not an object")]
     repairs: list[Repair] = []
     record = _flat(value, repairs)
     name_key = next((key for key in NAME_KEYS if isinstance(record.get(key), str) and record[key].strip()), None)
+    name = record[name_key] if name_key is not None else context.settings.get("name")
+    if name is None:
+        return [Written(None, fault="no name", repairs=repairs)]
     if name_key is None:
-        return Written(None, fault="no name", repairs=repairs)
-    call = Written(record[name_key], repairs=repairs)
+        repairs.append(Repair("nameless", "name", "", name))
+    call = Written(name, repairs=repairs)
     identity = next((record[key] for key in _ID_KEYS if key in record), None)
     call.model_id = identity if isinstance(identity, str) else None
     argument_key = next((key for key in ARGUMENT_KEYS if key in record), None)
@@ -274,8 +307,8 @@ def _call(value: Any, offer: Offer) -> Written:
         settle(call)
     else:
         beside = {key: item for key, item in record.items() if key != name_key and key not in _SIDE_KEYS}
-        _flattened(call, beside, offer)
-    return call
+        _flattened(call, beside, context.offer)
+    return [call]
 
 
 def _flat(value: dict[str, Any], repairs: list[Repair]) -> dict[str, Any]:
@@ -337,9 +370,14 @@ def settle(call: Written) -> None:
             call.repairs.append(Repair("string_arguments", "arguments", before[:MAX_REPAIR_TEXT], "object"))
 
 
+FORM: Final = Form(lambda raw, offer: scan(raw, offer).name, _call, lambda offer: ENVELOPE_KEYS)
+
+
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """``{"name": …, "arguments": …}``."""
-    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    """``{"name": …, "arguments": …}``, or with the keys that the grammar's form gives for the two."""
+    form = settings.get("form", {})
+    keys = (form.get("name", "name"), form.get("arguments", "arguments"))
+    return json.dumps(dict(zip(keys, (name, arguments), strict=True)), ensure_ascii=False)
 
 
 BODY: Final = Body("json_call", CallReader, decode, write)

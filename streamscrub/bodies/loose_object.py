@@ -10,13 +10,19 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import MAX_DEPTH, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import DEAD, MORE, Around
+from ..reading import DEAD, DONE, MORE, Around
+from ..sentinels import CUT
 from .base import Body, Context, Ending, Settings, Written
 
 _NAME: Final = rb"([A-Za-z_][\w.-]{0,%d}+)[ \t\r\n]*+" % MAX_NAME
 # A parenthesis in place of the brace needs the word or its colon before the name.
 _HEAD: Final = re.compile(rb"[ \t\r\n]*+(?:(?:call)?+:[ \t]*+" + _NAME + rb"([{(])|" + _NAME + rb"\{)")
 _HEAD_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:call)?:?[ \t]*+(?:" + _NAME + rb")?\Z")
+# The head without a bracket: the closer of the block must follow.
+_BARE: Final = re.compile(rb"[ \t\r\n]*+call:[ \t]*+" + _NAME)
+# The head of another call in the same block.
+_AGAIN: Final = re.compile(rb"call:[ \t]{0,%d}+[A-Za-z_]" % MAX_NAME)
+_AGAIN_CUT: Final = re.compile(rb"c(?:a(?:l(?:l(?::[ \t]*+)?)?)?)?\Z")
 
 
 class LooseReader(JsonReader):
@@ -31,13 +37,21 @@ class LooseReader(JsonReader):
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the object stands: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
         limit = min(end, self._first + MAX_HEADER)
         head = _HEAD.match(buf, self._first, limit)
         if head is None:
-            may_come = limit == end and not final and _HEAD_CUT.match(buf, self._first, limit) is not None
+            bare = _BARE.match(buf, self._first, limit)
+            size = self._around.close.at(buf, bare.end(), end, final) if bare is not None else 0
+            if bare is not None and size > 0:
+                # A call without a bracket has no arguments.
+                self.name = bare.group(1).decode("utf-8", "replace")
+                self.evidence = True
+                self.at = bare.end()
+                return DONE
+            may_come = size == CUT or (limit == end and _HEAD_CUT.match(buf, self._first, limit) is not None)
             return MORE if may_come else DEAD
         self.name = (head.group(1) or head.group(3)).decode("utf-8", "replace")
         self.evidence = True
@@ -51,7 +65,7 @@ class LooseReader(JsonReader):
         return super()._pop(ord("}") if bracket in b")" else bracket, at)
 
 
-_TEXT_HEAD: Final = re.compile(r"\s*(?:call)?:?\s*([A-Za-z_][\w.-]*)\s*[{(]")
+_TEXT_HEAD: Final = re.compile(r"\s*(?:call)?:?\s*([A-Za-z_][\w.-]*)\s*([{(]|\Z)")
 _KEY: Final = re.compile(r"""\s*+(?:"([^"]*)"|'([^']*)'|([A-Za-z_$][\w$.-]*+))\s*+:""")
 _COLON: Final = re.compile(r"\s*+:")
 _SCALAR: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?\Z")
@@ -187,9 +201,15 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     """Read one ``NAME{…}``. ``settings["quotes"]`` are the quote tokens of the grammar."""
     text = raw.decode("utf-8", "replace")
     head = _TEXT_HEAD.match(text)
-    call = Written(head.group(1) if head else None, end=len(raw), complete=ending != "cut")
+    # A name without its bracket may not be whole.
+    name = head.group(1) if head is not None and (head.group(2) or ending != "cut") else None
+    call = Written(name, end=len(raw), complete=ending != "cut")
     if head is None or ending == "cut":
         call.fault = "" if ending == "cut" else "no name"
+        return [call]
+    if not head.group(2):
+        call.arguments = {}
+        call.repairs.append(Repair("no_arguments", "arguments", "", "{}"))
         return [call]
     parser = _Loose(text if ending == "whole" else text + "}" * 4, tuple(context.settings.get("quotes", ())))
     try:
@@ -226,4 +246,4 @@ def _loose(value: Any, quote: str) -> str:
     return json.dumps(value)
 
 
-BODY: Final = Body("loose_object", LooseReader, decode, write)
+BODY: Final = Body("loose_object", LooseReader, decode, write, (_AGAIN, _AGAIN_CUT))

@@ -64,7 +64,7 @@ class NestedReader:
 
     __slots__ = (
         "_elements", "_first", "_offer", "_phase", "_text", "at", "attributes", "broken", "closed", "evidence", "fault",
-        "json", "name", "open", "piece", "run", "stop", "tokens", "tool", "torn", "wrapped",
+        "json", "mention", "name", "open", "piece", "run", "stop", "tokens", "tool", "torn", "wrapped",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -73,6 +73,7 @@ class NestedReader:
         self.broken = False
         self.closed = False  # by its own closer
         self.wrapped = False  # by the closer of what holds it
+        self.mention = False  # none of its tags is a word of prose
         self.stop = -1  # where the tag begins that ended it
         self.piece = -1  # where a tag begins in which the bytes end
         self.torn = False  # that tag is no closer

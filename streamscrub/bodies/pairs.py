@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ..events import Repair
-from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
@@ -77,8 +77,8 @@ class PairsReader:
 
     __slots__ = (
         "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_read",
-        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "run", "tool",
-        "torn", "values",
+        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "repairs",
+        "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -98,6 +98,7 @@ class PairsReader:
         self._type = ""
         self._value: Value | None = None
         self.tool: Tool | None = None
+        self.repairs: list[Repair] = []  # of the values
         self.escaped = False  # an escaped newline stood between two tags
         self.torn = False  # the bytes end inside the opener of a key
         self._openers = _openers(around.outer)
@@ -125,7 +126,7 @@ class PairsReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the pairs stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
     @property
     def settled(self) -> bool:
@@ -423,6 +424,8 @@ class PairsReader:
                 if pair:
                     value = self._value
                     assert value is not None
+                    if self._closer >= 0:
+                        return self._end_early(buf, i)
                     stop = i
                     while stop > value.start and buf[stop - 1] in b" \t\r\n":
                         stop -= 1
@@ -445,7 +448,8 @@ class PairsReader:
         sizes = [one.at(buf, k, end) for one in markers]
         if any(size > 0 for size in sizes):
             return True
-        return (True if final else None) if CUT in sizes else False
+        # At the end of the stream a piece of a tag counts, but not the first letters of a word.
+        return (not buf[k : k + 1].isalnum() if final else None) if CUT in sizes else False
 
     def _is_pair(self, buf: bytearray, j: int, end: int, final: bool) -> bool | None:
         """Does a key that may be the next one begin at ``j``? Then the value before it has no closer. None: not known.
@@ -476,11 +480,22 @@ class PairsReader:
         value = self._value
         assert value is not None
         stop = self._strong if self._strong >= 0 else self._wait
+        if self._closer >= 0:
+            opener, size = self._openers.find(buf, self._behind, stop, True)
+            return self._end_early(buf, opener if size > 0 else stop)
         value.cut = self._strong < 0
         text_end = stop
         if text_end > value.start and buf[text_end - 1] == 0x0A:
             text_end -= 1
         return self._end_value(text_end, stop, implicit=True)
+
+    def _end_early(self, buf: bytearray, resume: int) -> int:
+        """The last closer of the value was the real one; what follows it, up to ``resume``, is nothing of the call."""
+        value = self._value
+        assert value is not None
+        if stray := bytes(buf[self._behind : resume]).decode("utf-8", "replace").strip():
+            self.repairs.append(Repair("stray_text", f"arguments.{value.key}", stray[:MAX_REPAIR_TEXT], ""))
+        return self._end_value(self._closer, max(resume, self._behind))
 
     def _cut(self) -> int:
         value = self._value
@@ -514,7 +529,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     """Read one name with its pairs."""
     settings = context.settings
     reader = _read(raw, ending, context)
-    call = Written(reader.name, end=len(raw))
+    call = Written(reader.name, end=len(raw), repairs=reader.repairs)
     call.complete = ending != "cut" and not reader.open and not any(value.cut for value in reader.values)
     texts: dict[str, tuple[str, str]] = {}
     for value in reader.values:

@@ -56,7 +56,7 @@ class PformatReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the slots stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         if not self.evidence:

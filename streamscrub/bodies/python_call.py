@@ -54,7 +54,7 @@ class CodeReader(JsonReader):
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the code stands: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence else (-1, -1)
+        return (self._first, self.keep) if self.evidence else (-1, -1)
 
     @property
     def settled(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable
@@ -11,10 +10,10 @@ from typing import Any, Final
 from ..attributes import CHILD, CHILD_CUT, PLAIN_END, TagEnd, read_attributes
 from ..events import Repair
 from ..jsontext import JsonReader
-from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
+from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
-from ..sentinels import CUT, Sentinels, joined, sentinels
+from ..sentinels import CUT, NONE, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -33,6 +32,8 @@ _CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
 _CDATA_CLOSE: Final = b"]]>"
 _NOT_CDATA: Final = 1 << 62  # an index behind all others
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
+_FENCE: Final = re.compile(rb"(?:`{3,}+|~{3,}+)[\w+-]*+[ \t]*+")
+_FENCE_CUT: Final = re.compile(rb"(?:`++|~++)[\w+-]*+[ \t]*+\Z")
 _ESCAPED: Final = {"&quot;": '"', "&amp;": "&"}
 _ESCAPE: Final = re.compile("|".join(_ESCAPED))
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
@@ -42,9 +43,10 @@ class Tags:
     """The literals of one tag syntax, compiled from a grammar file. All are without the end of the tag.
 
     ``after`` are the markers that may follow a value's closer: a sibling, the closer of the call or of what holds it,
-    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond.
-    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider. ``tag_end`` is how
-    each of them goes on.
+    another opener. ``openers`` begin another call of any syntax. ``ends`` are what a call cannot reach beyond;
+    ``reach`` are those and the openers of parameters.
+    ``keys`` are the openers of parameters as they are read inside a call, which is a little wider. ``strange`` are the
+    tags of a parameter that belongs to another syntax, ``tag_end`` is how each tag goes on.
     """
 
     __slots__ = (
@@ -56,7 +58,9 @@ class Tags:
         "key_open",
         "keys",
         "openers",
+        "reach",
         "special",
+        "strange",
         "tag_end",
         "value_marks",
         "wrapper_close",
@@ -87,7 +91,9 @@ class Tags:
         self.value_marks: Final = joined(value_marks, *inside)
         self.after: Final = joined(after, self.keys, self.call_close)
         self.ends: Final = joined(self.call_close, wrapper_close, openers)
+        self.reach: Final = joined(self.keys, self.ends)
         self.special: Final = special
+        self.strange: Tags | None = None  # this call with the parameters of the other syntaxes
 
     def __deepcopy__(self, memo: object) -> Tags:
         return self
@@ -130,9 +136,10 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
-        "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
-        "broken", "closed", "evidence", "fault", "name", "repairs", "run", "tool", "torn", "values", "wrapped",
+        "_around", "_behind", "_closer", "_counted", "_fenced", "_first", "_json", "_json_at", "_key_at", "_offer",
+        "_own", "_phase", "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak",
+        "at", "attributes", "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool",
+        "torn", "values", "wrapped",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -149,13 +156,17 @@ class TagsReader:
         self._read: set[str] = set()  # their keys
         self.repairs: list[Repair] = []  # of the tags themselves
         self.torn = False  # the bytes end inside the opener of a parameter
+        self.mention = False  # only words follow the tag, and its tool needs more
         self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
+        self._own = self._tags  # those of the present parameter
         self._settings = settings
         self._around = around
         self._offer = offer
         self._phase = _HEAD
         self._json: JsonReader | None = None
+        self._json_at = -1
+        self._fenced = False  # a fence stands around the body
         self._key_at = start
         self._value: Value | None = None
         self._counted = 0  # inner openers of the same tag still without their closer
@@ -174,6 +185,7 @@ class TagsReader:
         self.at -= by
         self._first -= by
         self._key_at -= by
+        self._json_at -= by
         for value in self.values:
             value.start -= by
             value.end -= by
@@ -202,7 +214,7 @@ class TagsReader:
     @property
     def arguments(self) -> tuple[int, int]:
         """Where the parameters stand: (start, end so far), or (-1, -1)."""
-        return (self._first, self.at) if self.evidence and self._phase != _HEAD else (-1, -1)
+        return (self._first, self.keep) if self.evidence and self._phase != _HEAD else (-1, -1)
 
     def read(self, buf: bytearray, end: int, final: bool) -> int:
         while True:
@@ -273,26 +285,43 @@ class TagsReader:
                 return self._over() if self.evidence else DEAD
             if i == end:
                 return MORE
-            if not self.values and self._json is None and buf[i] in b"{[":
-                self._json = (
-                    JsonReader(i, around) if self.name else json_call.CallReader(i, around, self._offer, self._settings)
-                )
+            if self._bare and buf[i] in b'{["':
+                body = json_arguments.ArgumentsReader if self.name else json_call.CallReader
+                self._json = body(i, around, self._offer, self._settings)
+                self._json_at = i
                 self._phase = _JSON
                 return -1
+            if buf[i] in b"`~" and not self.values:
+                # A fence around the body, opened or closed.
+                fence = _FENCE.match(buf, i, end)
+                if fence is None or (fence.end() == end and not final):
+                    if _FENCE_CUT.match(buf, i, end) is not None and not final:
+                        return MORE
+                elif self._bare or self._fenced:
+                    if self._bare:
+                        self._fenced = True
+                        self.repairs.append(Repair("fence"))
+                    self.at = fence.end()
+                    continue
+            self._own = tags
             size = tags.keys.at(buf, i, end)
+            if size == NONE and tags.strange is not None and (size := tags.strange.keys.at(buf, i, end)) > 0:
+                self._own = tags.strange  # a parameter as another syntax writes it
             if size > 0 and (i + size == end or _GLUED_CUT.match(buf, i + size, end) is not None):
                 self.torn = True
                 return MORE
             if size > 0 and _WORD.match(buf, i + size, end) is not None and _GLUED.match(buf, i + size, end) is None:
                 # The name of the tag goes on, so it is another one.
-                return self._foreign(buf, i, end) if self.evidence else DEAD
+                return self._foreign(buf, i, end, final) if self.evidence else DEAD
             if size > 0:
                 self._key_at = i
                 self.at = i + size
                 self._phase = _KEY
                 return -1
             closing = tags.call_close.at(buf, i, end)
-            stray = tags.key_close.at(buf, i, end)
+            stray = tags.key_close.at(buf, i, end) or (
+                tags.strange.key_close.at(buf, i, end) if tags.strange is not None else 0
+            )
             other = around.outer.at(buf, i, end, final) or around.close.at(buf, i, end, final)
             if CUT in (size, closing, stray, other):
                 # A piece of a tag of this call belongs to it, also at the end of the bytes.
@@ -305,8 +334,7 @@ class TagsReader:
                         return MORE
                     return self._over() if self.evidence else DEAD
                 if closing > 0:
-                    bare = self.name is None and not self.values and self._json is None
-                    if bare and not self._settings.get("special"):
+                    if self.name is None and self._bare and not self._settings.get("special"):
                         return DEAD
                     self.evidence = True
                     self.closed = True
@@ -327,7 +355,7 @@ class TagsReader:
                 continue
             if self._json is not None or (self.values and self.values[-1].opener):
                 return self._over()
-            return self._foreign(buf, i, end)
+            return self._foreign(buf, i, end, final)
 
     def _over(self) -> int:
         """The call ends without its closer, before the blanks that stand here."""
@@ -349,7 +377,7 @@ class TagsReader:
                 self.at = tail.end()
         return self._over()
 
-    def _foreign(self, buf: bytearray, i: int, end: int) -> int:
+    def _foreign(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """An unknown byte where a parameter or the closer is due. An element may stand for a parameter."""
         if CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
             return MORE
@@ -375,10 +403,32 @@ class TagsReader:
                 self._phase = _ELEMENT
                 return -1
         if _TAG.match(buf, i, end) is None:
-            return self._over()
+            found = self._behind_words(buf, i, end, final) if self._bare else DEAD
+            if found != DEAD:
+                return found
+            self.mention = not self.values and (self.tool is None or bool(self.tool.required))
+            return DONE if self.mention else self._over()
         self._wait = i
         self._phase = _JUNK
         return -1
+
+    def _behind_words(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """Words stand right behind the name. A parameter soon after them shows that they are stray, the call's closer
+        that they are in the place of parameters. DEAD: neither comes."""
+        window = i + MAX_HEADER
+        p, size = self._tags.reach.find(buf, i, min(end, window), final or end >= window)
+        if size <= 0:
+            return DEAD if final or end >= window else MORE
+        if self._tags.keys.at(buf, p, end, True) > 0:
+            stray = bytes(buf[i:p]).decode("utf-8", "replace").strip()
+            self.repairs.append(Repair("stray_text", "arguments", stray[:MAX_REPAIR_TEXT], ""))
+            self.at = p
+            return -1
+        if self._tags.call_close.at(buf, p, end, True) > 0:
+            self._wait = i
+            self._phase = _JUNK
+            return -1
+        return DEAD
 
     def _in_element(self, buf: bytearray, end: int, final: bool) -> int:
         """In an element that stands for a parameter: up to its closer, or to the end of the call if it has none."""
@@ -433,17 +483,20 @@ class TagsReader:
             return MORE
         self.run = None
         if verdict == DEAD:
-            return DEAD if not self.evidence else self._given_up()
-        if reader.broken:
-            self._phase = _ITEMS
+            if not self.evidence:
+                return DEAD
+            # It is no object of arguments.
+            self.at = self._wait = self._json_at
+            self._json = None
+            self._phase = _JUNK
             return -1
         self._phase = _ITEMS
         return -1
 
-    def _given_up(self) -> int:
-        """The call ends here, inside something that was not whole."""
-        self.broken = True
-        return DONE
+    @property
+    def _bare(self) -> bool:
+        """Was nothing of a body read yet?"""
+        return not self.values and self._json is None
 
     def _key(self, buf: bytearray, end: int) -> int:
         verdict, i, found = _attributes(buf, self.at, end, self._tags.tag_end)
@@ -466,7 +519,7 @@ class TagsReader:
         self._closer = self._behind = self._strong = self._weak = self._wait = self._sought = -1
         self.at = start
         self._phase = _VALUE
-        self.run = plain_run((), self._tags.value_marks)
+        self.run = plain_run((), self._own.value_marks)
 
     @property
     def _in_cdata(self) -> bool:
@@ -504,8 +557,17 @@ class TagsReader:
         self._phase = _ITEMS
         return -1
 
+    def _end_early(self, buf: bytearray, resume: int) -> int:
+        """The last closer of the value was the real one; what follows it, up to ``resume``, is nothing of the call."""
+        value = self._value
+        assert value is not None
+        stray = bytes(buf[self._behind : resume]).decode("utf-8", "replace").strip()
+        if stray:
+            self.repairs.append(Repair("stray_text", f"arguments.{value.key}", stray[:MAX_REPAIR_TEXT], ""))
+        return self._end_value(self._closer, resume)
+
     def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
-        tags, i = self._tags, self.at
+        tags, i = self._own, self.at
         plain = plain_run((), tags.value_marks)
         while True:
             run = plain.match(buf, i, end)
@@ -548,6 +610,9 @@ class TagsReader:
         if follows is None:
             return MORE, i
         if not follows:
+            doubled = self._doubled(buf, i, k, end, final) if not self._counted else DEAD
+            if doubled != DEAD:
+                return doubled, (i if doubled == MORE else self.at)
             self._seen_closer(i, j)
             return None, j
         if self._counted:
@@ -565,9 +630,25 @@ class TagsReader:
         if not tail.strip():
             self.repairs.append(Repair("missing_tag", "arguments", "", "end of a tag"))
 
+    def _doubled(self, buf: bytearray, i: int, k: int, end: int, final: bool) -> int:
+        """Does the same closer stand at ``k`` again, and then what ends a value? Both are one."""
+        size = self._own.key_close.at(buf, k, end, final)
+        if size <= 0:
+            return MORE if size == CUT else DEAD
+        tail = self._tags.tag_end.closer.match(buf, k + size, end)
+        if tail is None:
+            return MORE if not final and self._tags.tag_end.closer_cut.match(buf, k + size, end) is not None else DEAD
+        follows, _ = self._follows(buf, tail.end(), end, final)
+        if follows is None:
+            return MORE
+        if not follows:
+            return DEAD
+        self._closer, self._behind = i, k
+        return self._end_early(buf, tail.end())
+
     def _within(self, buf: bytearray, i: int, size: int, end: int, final: bool) -> tuple[int | None, int]:
         """A tag inside a CDATA section. A closer is the real one only if the end of the section does not come."""
-        if self._tags.key_close.at(buf, i, end, True) == size:
+        if self._own.key_close.at(buf, i, end, True) == size:
             tail = self._tags.tag_end.closer.match(buf, i + size, end)
             if tail is None and not final and self._tags.tag_end.closer_cut.match(buf, i + size, end) is not None:
                 return MORE, i
@@ -591,9 +672,10 @@ class TagsReader:
         k = run.end() if run is not None else j
         if k == end:
             return (True if final else None), k
-        size = self._tags.after.at(buf, k, end)
+        size = self._own.after.at(buf, k, end)
         if size == CUT:
-            return (True if final else None), k
+            # At the end of the stream a piece of a tag counts, but not the first letters of a word.
+            return (not buf[k : k + 1].isalnum() if final else None), k
         if size <= 0 and self._shell and self._shell.startswith(buf[k : k + len(self._shell)]):
             return (True if final or end - k >= len(self._shell) else None), k
         return size > 0, k
@@ -649,9 +731,7 @@ class TagsReader:
         unread = key not in self._read and key != value.key
         if (at_line or free) and unread and self.tool is not None and key in self.tool.properties:
             if self._closer >= 0:
-                newline = self._settings.get("styles", {}).get(value.opener, {}).get("newline")
-                stop = self._before_newline(buf, value.start, self._closer) if newline else self._closer
-                return self._end_value(stop, i, implicit=True), i
+                return self._end_early(buf, i), i
             return self._end_value(self._before_newline(buf, value.start, i), i, implicit=True), i
         if at_line or directly:
             self._counted += 1
@@ -746,11 +826,11 @@ class TagsReader:
         assert value is not None
         if self._in_cdata:
             return self._end_value(self._closer, self._behind, implicit=True)
-        if self._counted and self._closer >= 0:
-            closer = self._closer
-            size = self._tags.key_close.at(buf, closer, len(buf), True)
-            tail = self._tags.tag_end.closer.match(buf, closer + size)
-            return self._end_value(closer, tail.end() if tail is not None else closer + size)
+        if self._closer >= 0:
+            ends = [mark for mark in (self._strong, self._weak) if mark >= self._behind]
+            stop = min(ends, default=self._behind)
+            opener, size = self._tags.openers.find(buf, self._behind, stop, True)
+            return self._end_early(buf, opener if size > 0 else stop)
         i = self._strong if self._strong >= 0 else self._weak
         if self._strong < 0 and self._is_special(buf, i, self._tags.special.at(buf, i, len(buf), True)):
             value.cut = True
@@ -872,7 +952,9 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
             body = body[:-2] if body.endswith(b"\r\n") else body[:-1] if body.endswith(b"\n") else body
     text = body.decode("utf-8", "replace")
     if (settings.get("entities") or style.get("entities")) and cdata is None:
-        text = html.unescape(text)
+        from html import unescape
+
+        text = unescape(text)
     flag = value.attributes.get("string", "").lower()
     kind = value.attributes.get("type", "").lower()
     if flag in ("true", "1", "yes") or kind in ("string", "raw", "str"):
@@ -929,9 +1011,11 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         tags: Tags = settings["tags"]
         head = max(tags.call_open.at(raw, 0, len(raw), True), 0)
         tool = settings.get("tool")
-        given = {**settings, "name": name} if settings.get("named") else settings
-        ending: Ending = "closed" if settings.get("named") else "whole"
-        return decode(raw[head:], ending, Context(Offer((tool,) if tool is not None else None), given))[0]
+        offer = Offer((tool,) if tool is not None else None)
+        if settings.get("named") or not form["call_open"]:
+            # The name stands in an opener around this.
+            return decode(raw[head:], "closed", Context(offer, {**settings, "name": name}))[0]
+        return decode(raw[head:], "whole", Context(offer, settings))[0]
 
     def stated(value: Any) -> str:
         says = "{string}" in form["value"] or "{type}" in form["value"]
@@ -997,10 +1081,12 @@ def carried(
 
 def _spellings(value: Any, how: str) -> list[str]:
     """The texts that may stand for a value, the plainest first: itself, with entities, as JSON."""
+    from html import escape
+
     encoded = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return [encoded]
-    plain = [value, html.escape(value, quote=False)]
+    plain = [value, escape(value, quote=False)]
     return plain if how else [*plain, encoded]
 
 

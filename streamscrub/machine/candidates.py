@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..reading import DEAD, DONE, MORE
 from .settling import Settling
-from .state import CANDIDATE, SKIP, TEXT, Candidate
+from .state import CANDIDATE, REASON, SKIP, TEXT, Candidate
 
 
 class Candidates(Settling):
@@ -48,7 +48,7 @@ class Candidates(Settling):
         if open_still:
             return False
         self._candidate = None
-        self._mode = self._home
+        self._go_home()
         if candidate.what == "header":
             return self._header_done(candidate, verdict)
         if candidate.what == "line":
@@ -86,7 +86,13 @@ class Candidates(Settling):
         if not ended:
             return False
         self._candidate = None
-        self._mode = TEXT
+        self._go_home()
         self._after_block()
         self._after_call = True
         return True
+
+    def _go_home(self) -> None:
+        """Return to the mode around the candidate. A section that goes on behind a call does so once."""
+        self._mode = self._home
+        if self._home == REASON:
+            self._home = TEXT

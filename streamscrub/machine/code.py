@@ -83,7 +83,7 @@ class Code(Candidates):
                 return self._begin(Candidate(p, block, "block", behind - p))
             if holds == "reasoning":
                 self._markup("delimiter", p, behind)
-                self._enter_reasoning(b"")
+                self._enter_reasoning({})
                 self._think_fence = (char, size, 0)
                 return DONE
             if holds == "result":

@@ -91,7 +91,7 @@ class Markers(LineStarts):
         return DEAD
 
     def _was_released(self, word: bytes) -> bool:
-        return bool(self._released) and tag_name(word) in self._released
+        return bool(self._released) and (tag_name(word) or word.lower()) in self._released
 
     def _follows_markup(self, p: int) -> bool:
         """Does ``p`` stand directly behind reasoning, a block or a control token, blanks aside?"""
@@ -127,7 +127,8 @@ class Markers(LineStarts):
     def _do_close(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         buf = self._buf
         word = bytes(buf[p : p + size])
-        if role.target == "result" and (self._on_fabricated == "keep" or (self._offer.known and not self._offer.tools)):
+        no_tools = self._offer.known and not self._offer.tools
+        if role.target == "result" and (self._on_fabricated == "keep" or (no_tools and not role.special)):
             return self._release(role, p, size)
         if not role.special and self._was_released(word):
             self._advance(p, p + size)
@@ -185,11 +186,11 @@ class Markers(LineStarts):
             return self._release(role, p, size)
         line = self._line
         starts = line is not None and not line.strip()
-        if not role.special and not (starts or self._after_markup):
+        # A prompt may begin the turn with words that no file lists.
+        if not role.special and not (starts or self._after_markup or self._prefilling):
             return self._release(role, p, size)
-        label = str(role.target.get("label", "")).encode() if isinstance(role.target, dict) else b""
         self._markup("delimiter", p, p + size)
-        self._enter_reasoning(label)
+        self._enter_reasoning(role.target)
         return DONE
 
     def _do_unthink(self, role: Role, p: int, size: int, end: int, final: bool) -> int:

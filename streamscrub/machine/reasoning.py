@@ -11,7 +11,7 @@ from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
 from ..tables import Kind, Role
 from .markers import sigil_end
-from .state import NO_PAD, TEXT
+from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
 
 _WRAPPERS: Final = 4  # inside each other; no format has more than two
@@ -125,16 +125,19 @@ class ReasoningMode(TextMode):
         if self._frame_kind == "reasoning":
             return self._framed_marker(role, p, size, end, final)
         kind = role.kind
-        if kind == Kind.UNTHINK:
+        if kind == Kind.UNTHINK or (self._ends and role.literal in self._ends):
             verdict = self._in_draft(p, end, final)
             if verdict == DEAD:
                 self._close_reasoning(p, p + size)
                 return DONE
             return MORE if verdict == MORE else DEAD
         if kind == Kind.THINK:
-            # A doubled opener counts once.
+            # A doubled opener counts once, and so does its label.
             self._swallow("delimiter", p, p + size)
-            return DEAD
+            if self._draft_from >= 0:
+                return DEAD
+            self._label = str(role.target.get("label", "")).encode()
+            return DONE
         if kind == Kind.CONTROL and role.special:
             self._swallow("control", p, p + size)
             return DEAD
@@ -229,6 +232,8 @@ class ReasoningMode(TextMode):
         if probe == DONE:
             self._end_section(p)
             self._pad = NO_PAD
+            if self._resumes and role.kind == Kind.OPEN:
+                self._home = REASON
             return DONE
         if self._draft_from >= 0:
             self._i = p + size

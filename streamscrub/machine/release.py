@@ -42,6 +42,9 @@ class Release(Calls):
             name = tag_name(bytes(self._buf[start : start + size]))
             if name:
                 self._released |= {name}
+            elif candidate.what == "block" and candidate.role is not None:
+                # An opener without a name: what would close its block is known by its envelope only.
+                self._released |= frozenset(candidate.role.target.around.close.loose)
             self._advance(start, start + max(1, size))
         return True
 

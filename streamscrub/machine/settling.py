@@ -158,6 +158,8 @@ class Settling(Release):
         calls = self._block_calls(candidate, reader, parts, stop)
         named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         closes = envelope.closes and bool(envelope.around.close.literals)
+        if candidate.role is not None and candidate.role.unclosed and reader.parts:
+            closes = closes and buf[reader.parts[-1].start] not in candidate.role.unclosed
         # A frame names its call before the message, and an open body is cut whatever would close its envelope.
         lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
         cut = not reader.closed and final and self._cut_off and lacks_end
@@ -202,7 +204,8 @@ class Settling(Release):
         use: Use = role.target
         stop = reader.at if verdict == DONE else self._end_of(reader)
         self._section = self._section and not reader.wrapped
-        ending: Ending = "whole" if reader.closed else "cut" if verdict == MORE and self._cut_off else "closed"
+        alone = reader.closed or reader.mention
+        ending: Ending = "whole" if alone else "cut" if verdict == MORE and self._cut_off else "closed"
         part = Part(use, candidate.start + candidate.size, stop, ending)
         calls = decode_parts([part], bytes(self._buf[candidate.start : stop]), candidate.start, self._offer)
         cut = not reader.closed and final and self._cut_off and verdict == MORE
@@ -272,8 +275,14 @@ class Settling(Release):
 
     def _unproven(self, candidate: Candidate) -> bool:
         """The stream ended in a candidate without evidence (decisions 20 and 21)."""
-        buf = self._buf
+        buf, reader = self._buf, candidate.reader
         start, end = candidate.start, len(buf)
+        if isinstance(reader, BlockReader) and reader.envelope.shared:
+            # It is not known to be a call: text, unless the stream was cut.
+            if not self._cut_off:
+                return self._refute(candidate)
+            self._markup("cut_marker", start, end)
+            return False
         opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))

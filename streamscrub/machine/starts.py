@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ..blocks import BlockReader
 from ..frames import HeaderReader
 from ..limits import MAX_NAME
 from ..lines import ActionReader, BareReader, GlmForm, NamedReader
-from ..reading import BLANK, DEAD, MORE, NOTHING, Around
+from ..reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
 from ..sentinels import CUT
 from ..tables import Kind
 from .code import Code
@@ -102,7 +103,7 @@ class LineStarts(Code):
 
     def _line_form(self, i: int, end: int, final: bool) -> int:
         buf, offer, tables = self._buf, self._offer, self._tables
-        if not tables.lines or i < self._muted:
+        if not (tables.lines or tables.headed) or i < self._muted:
             return DEAD
         byte = buf[i]
         bare = tables.bare
@@ -129,6 +130,10 @@ class LineStarts(Code):
             line = next(one for one in tables.lines if one.start.encode() == start)
             if line.syntax == "result":
                 return self._line_result(i, words)
+            if line.others:
+                verdict = self._addressed(i, words, line.others, end, final)
+                if verdict != DEAD:
+                    return verdict
             action = ActionReader(i, offer, self._plain_around(), {}, line.grammar, (start, line.then.encode()))
             return self._begin(Candidate(i, action, "line", words))
         word = _WORD.match(buf, i, end)
@@ -139,6 +144,8 @@ class LineStarts(Code):
             may = offer.may_begin(name) or b"call:".startswith(word.group())
             return MORE if may else DEAD
         after = buf[word.end()] if word.end() < end else 0
+        if after == 0x3C and offer.plain(name) is not None:
+            return self._headed(i, word.end(), end, final)
         forms = {one.syntax: one.grammar for one in tables.lines}
         if after == 0x3A and name == "call" and "named_object" in forms:
             second = _WORD.match(buf, word.end() + 1, end)
@@ -154,6 +161,30 @@ class LineStarts(Code):
         if after == 0x2F and "glm_line" in forms and offer.plain(name) is not None and self._bare_fence is None:
             glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
             return self._begin(Candidate(i, glm, "line", 1))
+        return DEAD
+
+    def _headed(self, i: int, stop: int, end: int, final: bool) -> int:
+        """An offered name directly before the token that follows it in a header: the prompt wrote what opens it."""
+        size = self._tables.marks.at(self._buf, stop, end, final)
+        if size == CUT:
+            return MORE
+        role = self._tables.roles.get(bytes(self._buf[stop : stop + size])) if size > 0 else None
+        if role is None or role.kind is not Kind.OPEN or not role.target.shared:
+            return DEAD
+        block = BlockReader(role.target, self._offer, i)
+        return self._begin(Candidate(i, block, "block", stop - i, role))
+
+    def _addressed(self, i: int, size: int, others: tuple[str, ...], end: int, final: bool) -> int:
+        """A line that says whom the text below it is for. DONE: it was one, and is dropped."""
+        line = bytes(self._buf[i + size : min(end, i + size + MAX_NAME)])
+        for other in others:
+            for newline in (b"\n", b"\r\n"):
+                whole = other.encode() + newline
+                if line.startswith(whole):
+                    self._markup("delimiter", i, i + size + len(whole))
+                    return DONE
+                if whole.startswith(line) and i + size + len(line) == end and not final:
+                    return MORE
         return DEAD
 
     def _plain_around(self) -> Around:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import utf_8_decode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -123,6 +124,8 @@ class State:
         self._result_kind: DropKind = "fabricated_result"
         self._last_calls: list[tuple[str, dict[str, Any]]] = []
         self._label = b""
+        self._ends: frozenset[bytes] = frozenset()  # tokens that end the present section besides its closers
+        self._resumes = False  # the present section goes on behind a call in it
         self._think_fence: tuple[int, int, int] | None = None  # (character, length, fences open inside)
 
         self._draft_from = -1  # where the held drafts of an open section start
@@ -291,9 +294,16 @@ class State:
         self._mode = DROP
         self._drop_kind = kind
 
-    def _enter_reasoning(self, label: bytes) -> None:
+    def _enter_reasoning(self, section: Mapping[str, Any] | None = None) -> None:
+        """A section opened: by a marker of this table of a grammar file, or (None) by the prompt."""
         self._mode = REASON
-        self._label = label
+        self._label = self._tables.label
+        self._ends = self._tables.ends
+        self._resumes = False
+        if section is not None:
+            self._label = str(section.get("label", "")).encode()
+            self._ends = frozenset(end.encode() for end in section.get("ends", ()))
+            self._resumes = bool(section.get("resumes"))
         self._frame_kind = ""
         self._frame = None
         self._draft_from = -1
