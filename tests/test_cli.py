@@ -622,7 +622,7 @@ def drawn(out: str) -> list[str]:
         (["scrub", "--zap"], "unrecognized arguments: --zap"),
         (["scrub", "--reasoning", "loud"], "invalid choice: 'loud'"),
         (["scrub", "--on-fabricated", "run"], "invalid choice: 'run'"),
-        (["scrub", "--grammar", "hermez"], "unknown grammar 'hermez'; did you mean hermes?"),
+        (["scrub", "--grammar", "hermez"], "unknown grammar 'hermez'; did you mean hermes"),
         (["scrub", "--grammar", "none.toml"], "none.toml: cannot be read: No such file or directory"),
         (["scrub", "--tools", "none.json"], "cannot read none.json: No such file or directory"),
         (["scrub", "--tools", "-"], "cannot both be read from stdin"),
