@@ -207,7 +207,7 @@ def test_the_grammar_of_the_page_passes_its_check(tmp_path: Path, capsys: pytest
 
 def test_every_verb_and_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for verb in ("scrub", "parse", "explain", "grammars", "check", "demo"):
+    for verb in ("scrub", "parse", "explain", "grammars", "check", "replay", "tally", "demo"):
         main([verb, "--help"])
         for option in re.findall(r"--[a-z-]+", capsys.readouterr().out):
             assert option in page or option == "--help", (verb, option)
