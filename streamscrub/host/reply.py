@@ -46,12 +46,17 @@ class Reply:
     @property
     def cut(self) -> bool:
         """True if the reply ended at a limit or broke off."""
-        return self.finish_reason is None or self.finish_reason.lower() in _CUT
+        return is_cut(self.finish_reason)
 
     @property
     def meant_to_call(self) -> bool:
         """True if the provider says that the reply ends in a call."""
         return self.finish_reason is not None and self.finish_reason.lower() in _CALLING
+
+
+def is_cut(finish_reason: str | None) -> bool:
+    """True for a response that ended at a limit, or broke off (None)."""
+    return finish_reason is None or finish_reason.lower() in _CUT
 
 
 def reply_of(
