@@ -38,6 +38,8 @@ class Language:
     conditions: frozenset[str]  # words that begin a clause on which what follows depends
     saying: frozenset[str]  # words that end a clause and begin the speech of another
     fillers: frozenset[str]  # short sentences that may follow an announcement
+    verb_last: bool = False  # the verb ends its clause, and anything may stand between it and the promise
+    negations: frozenset[str] = frozenset()  # where the verb is last: words that take the promise back
 
 
 def _words(text: str) -> frozenset[str]:
@@ -153,11 +155,11 @@ _GERMAN: Final = Language(
     conditions=_words("wenn falls sobald im in sofern"),
     saying=_words("sagt sagte schreibt schrieb antwortet antwortete"),
     fillers=_words("einen moment bitte augenblick sekunde kurz warte"),
+    verb_last=True,
+    negations=_words("nicht nichts kein keine keinen keiner nie niemals"),
 )  # fmt: skip
 
 LANGUAGES: Final[dict[str, Language]] = {"en": _ENGLISH, "de": _GERMAN}
-# Languages whose verb stands at the end of its sentence: anything may stand between it and the promise.
-_VERB_LAST: Final = frozenset(("de",))
 
 _FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _CODE: Final = re.compile(r"`[^`\n]{0,200}`")
@@ -191,7 +193,7 @@ def intent(text: str, language: str = "en") -> Intent:
         return "asks"
     if any(f" {phrase} " in joined for phrase in words.waiting):
         return "final"
-    return "announces" if _announces(last, words, language in _VERB_LAST) else "final"
+    return "announces" if _announces(last, words) else "final"
 
 
 def announces(text: str, language: str = "en") -> bool:
@@ -222,13 +224,13 @@ def _is_filler(sentence: str, words: Language) -> bool:
     return len(tokens) <= 8 and all(token in words.fillers for token in tokens)
 
 
-def _announces(sentence: str, words: Language, verb_last: bool) -> bool:
+def _announces(sentence: str, words: Language) -> bool:
     """Does some clause of the sentence promise an action, with nothing of weight before it?"""
     before = 0
     lead = True
     for clause in _CLAUSE.split(sentence):
         tokens = _tokens(clause)
-        if lead and _promises(tokens, words, verb_last):
+        if lead and _promises(tokens, words):
             return True
         if tokens and (tokens[-1] in words.saying or (tokens[0] in words.conditions and tokens[1:2] != ["order"])):
             return False
@@ -237,13 +239,13 @@ def _announces(sentence: str, words: Language, verb_last: bool) -> bool:
     return False
 
 
-def _promises(tokens: list[str], words: Language, verb_last: bool) -> bool:
+def _promises(tokens: list[str], words: Language) -> bool:
     start = 0
     while start < len(tokens):
         rest = tokens[start:]
         for phrase in words.promises:
             size = _begins(rest, phrase)
-            if size and _acts(rest[size:], words, verb_last):
+            if size and _acts(rest[size:], words):
                 return True
         for phrase in words.ongoing_promises:
             size = _begins(rest, phrase)
@@ -262,10 +264,10 @@ def _begins(tokens: list[str], phrase: str) -> int:
     return len(wanted) if tokens[: len(wanted)] == wanted else 0
 
 
-def _acts(tokens: list[str], words: Language, verb_last: bool) -> bool:
+def _acts(tokens: list[str], words: Language) -> bool:
     """Does a verb of action follow, behind a few words that only link?"""
-    if verb_last:
-        return bool(tokens) and "nicht" not in tokens and tokens[-1] in words.actions
+    if words.verb_last:
+        return bool(tokens) and words.negations.isdisjoint(tokens) and tokens[-1] in words.actions
     for place, token in enumerate(tokens[: MAX_BETWEEN + 3]):
         if token in words.actions:
             return True
