@@ -153,7 +153,7 @@ def test_f_host_side_minting() -> None:
 
 def test_f_adapter_minting() -> None:
     ids = AdapterIds(seq=3)
-    records = [{"id": "text-3-0"}, {"id": ""}, {"id": None}, {}]
+    records: list[dict[str, Any]] = [{"id": "text-3-0"}, {"id": ""}, {"id": None}, {}]
     minted = [record["id"] for record in fill_ids(records, ids.response())]
     assert minted == ["text-3-0", "text-3-1", "text-3-2", "text-3-3"]
     assert next(ids.response()) == "text-4-0"
@@ -340,7 +340,7 @@ def test_i_same_parser_under_every_provider() -> None:
         for piece in (text[:9], text[9:])
     ]
     chunks.append({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-    sessions = [[openai], [anthropic], chunks, [{"streamscrub": 1, "text": text}]]
+    sessions: list[list[Any]] = [[openai], [anthropic], chunks, [{"streamscrub": 1, "text": text}]]
     outcomes = []
     for lines in sessions:
         (saved,) = read_lines([json.dumps(line) for line in lines])
@@ -487,6 +487,6 @@ def test_r_loop_guard() -> None:
 
 
 def test_every_reason_has_a_sentence() -> None:
-    sentences = [RejectedCall(0, reason, "ping", None, b"x", "", (0, 1)).nudge for reason in REJECT_REASONS]  # type: ignore[arg-type]
+    sentences = [RejectedCall(0, reason, "ping", None, b"x", "", (0, 1)).nudge for reason in REJECT_REASONS]
     assert len(set(sentences)) == len(REJECT_REASONS)
     assert all(one.startswith("ping ") and one.endswith(".") for one in sentences)
