@@ -151,6 +151,9 @@ def _size(paths: Iterable[str]) -> int:
 
 
 def _digest(path: str) -> str:
+    """What a log is known by; "" for a pipe, which is gone when it was read."""
+    if not Path(path).is_file():
+        return ""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

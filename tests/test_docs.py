@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import json
+import pkgutil
 import re
 import textwrap
 from collections.abc import Iterator
@@ -52,6 +55,13 @@ def test_every_page_with_code_is_run() -> None:
 def test_links_lead_to_files(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_examples_in_docstrings_hold() -> None:
+    names = [info.name for info in pkgutil.walk_packages(streamscrub.__path__, "streamscrub.")]
+    results = [doctest.testmod(importlib.import_module(name)) for name in names if not name.endswith("__main__")]
+    assert sum(result.attempted for result in results) >= 30
+    assert sum(result.failed for result in results) == 0
 
 
 # Repairs

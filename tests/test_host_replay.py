@@ -172,8 +172,9 @@ def test_lines_that_cannot_be_read_are_told_and_passed_over(tmp_path: Path) -> N
     (tmp_path / "log").write_text("\n".join(lines))
     found = list(read_session(tmp_path / "log"))
     assert [(one.where.rpartition(":")[2], one.problem) for one in found if isinstance(one, Unreadable)] == [
-        ("2", "no JSON"), ("3", "a JSON value of no known form"),
-        ("4", "event: none of text, reasoning, call, rejected, dropped, started, delta: 'zap'"), ("5", "no JSON, torn"),
+        ("2", "no JSON that can be read"), ("3", "a JSON value of no known form"),
+        ("4", "event: none of text, reasoning, call, rejected, dropped, started, delta: 'zap'"),
+        ("5", "no JSON that can be read, torn"),
     ]  # fmt: skip
     assert len(found) == 5
 
@@ -221,6 +222,31 @@ def test_cases_are_sessions_too() -> None:
 
 def test_a_case_that_needs_a_template_is_unreadable() -> None:
     assert isinstance(saved({"text": "a", "finish_reason": "stop", "response_template": {}})[0], Unreadable)
+
+
+@pytest.mark.parametrize("levels", [150, 400, 900, 100_000])
+def test_deep_values_are_read_or_told(levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    event = (
+        f'{{"event": "call", "number": 0, "name": "x", "arguments": {{"a": {deep}}}, "grammar": "", "strategy": "", '
+    )
+    event += '"repairs": [], "model_id": null, "span": [0, 1], "raw": "x"}'
+    for line in (
+        deep,
+        f'{{"text": "a", "tools": [{deep}]}}',
+        f'{{"text": "a", "events": [{event}]}}',
+        f'{{"response": {deep}}}',
+    ):
+        assert all(replay(found).verdict in ("unreadable", "regression") for found in read_lines([line]))
+        results = [result for _, result in replay_all(read_lines([line] * 3), jobs=2)]
+        assert len(results) == 3
+
+
+def test_surrogates_do_not_get_through() -> None:
+    text = "a\ud800b"
+    for log in (record(text, model="\ud800"), {"choices": [{"message": {"content": text}}], "model": "\ud800"}):
+        response = one(log)
+        assert (response.text, response.model) == ("a\ufffdb", "\ufffd")
 
 
 # Comparing
@@ -317,7 +343,7 @@ def test_a_batch_is_a_dict_of_columns() -> None:
         "calls": [1, 0, 0, 0],
         "repaired": [1, 0, 0, 0],
         "rejected": [0, 0, 0, 0],
-        "details": ["", "no JSON", "", ""],
+        "details": ["", "no JSON that can be read", "", ""],
     }
 
 
@@ -475,7 +501,7 @@ def test_tally_counts_logs_and_shows_a_table(capsys: pytest.CaptureFixture[str],
     path = session(tmp_path / "s", record(CALL, model="a"), record(DAMAGED, model="b"), record(f"{CALL}<|im_end|>"))
     (tmp_path / "s").write_text((tmp_path / "s").read_text() + "{\n")
     ran = Ran(capsys, "tally", path, "--model", "c")
-    assert ran.err == f"streamscrub: {path}:4: no JSON, passed over\n"
+    assert ran.err == f"streamscrub: {path}:4: no JSON that can be read, passed over\n"
     rows = [line.split() for line in ran.out.splitlines()]
     assert [(row[0], row[2], row[3], row[-1]) for row in rows[1:]] == [
         ("b", "1", "0", "0%"), ("a", "1", "1", "100%"), ("c", "1", "1", "100%"), ("all", "3", "2", "67%"),
@@ -491,6 +517,16 @@ def test_tally_counts_what_was_recorded_and_reads_what_was_not(
     path = session(tmp_path / "s", record("gone", CALL, model="m"), log, record(broken, model="m"))
     counts = json.loads(Ran(capsys, "tally", "--json", path).out)["m"]
     assert (counts["responses"], counts["calls"], counts["given_up"]) == (3, 2, 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX")
+def test_a_session_may_come_out_of_a_pipe(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for content, wanted in ((json.dumps(record(CALL)), "1 same"), (f"Hi {CALL}", "1 new"), ("\n\n", "1 new")):
+        reading, writing = os.pipe()
+        os.write(writing, content.encode())
+        os.close(writing)
+        assert Ran(capsys, "replay", f"/dev/fd/{reading}").out == f"1 response: {wanted}\n"
+        os.close(reading)
 
 
 def test_tally_adds_each_log_once_to_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

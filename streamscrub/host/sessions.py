@@ -11,16 +11,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from os import PathLike, fspath
 from typing import Any, Final, TypeAlias
 
 from ..events import Event, Reasoning, RejectedCall, Span, Text, ToolCall
+from ..names import encodable
 from ..records import bytes_of, bytes_record, from_record, to_record
 from .reply import canonical
 
 FORM: Final = 1
 # Levels of lists and wrappers around a conversation that are opened; logs have two.
 MAX_WRAPPERS: Final = 4
+# Levels of a JSON value; arguments have 64 at most, and what is deeper could end a recursion elsewhere.
+MAX_LEVELS: Final = 200
 
 _READING: Final = ("text", "events", "finish_reason", "tools")
 _TEXT_PARTS: Final = frozenset(("text", "output_text", "input_text"))
@@ -114,16 +118,14 @@ def read_session(path: str | PathLike[str], told: Callable[[int], None] | None =
     """
     name = fspath(path)
     with open(name, "rb") as file:
-        first = b""
-        while not first.strip() and (line := file.readline()):
-            first = line
-        start = _loads(first)
+        first = [file.readline()]  # it may be a pipe, which cannot be read twice
+        while first[-1] and not first[-1].strip():
+            first.append(file.readline())
+        start = _loads(first[-1])
         if start is not None and _is_known(start):
-            file.seek(0)
-            yield from read_lines(_counted(file, told), name)
+            yield from read_lines(_counted(chain(first, file), told), name)
             return
-        file.seek(0)
-        whole = file.read()
+        whole = b"".join(first) + file.read()
     if told is not None:
         told(len(whole))
     document = _loads(whole)
@@ -143,7 +145,9 @@ def read_lines(lines: Iterable[str | bytes], name: str = "line") -> Iterator[Sav
         value = _loads(line)
         if value is None or not _is_known(value):
             torn = ", torn" if isinstance(line, bytes) and not line.endswith(b"\n") else ""
-            yield Unreadable(where, f"no JSON{torn}" if value is None else "a JSON value of no known form")
+            yield Unreadable(
+                where, f"no JSON that can be read{torn}" if value is None else "a JSON value of no known form"
+            )
         elif _is_chunk(value):
             yield from chunks.add(value, where)
         else:
@@ -162,9 +166,25 @@ def _loads(data: str | bytes) -> Any:
     """A JSON value, also behind the ``data:`` of an event stream; None if it is none (a lone null says nothing)."""
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        return json.loads(text.strip().removeprefix("data:"))
+        value = json.loads(text.strip().removeprefix("data:"))
     except (ValueError, RecursionError):
         return None
+    return None if text.count("[") + text.count("{") > MAX_LEVELS and _is_deep(value) else value
+
+
+def _is_deep(value: Any) -> bool:
+    """True if a value has more than ``MAX_LEVELS`` levels; found without recursion, which such a value would end."""
+    level = [value]
+    for _ in range(MAX_LEVELS):
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _is_known(value: Any) -> bool:
@@ -224,7 +244,7 @@ def _record(value: dict[str, Any], where: str) -> Saved:
         return Unreadable(where, "a case with a template of its own")
     try:
         recorded, events = None, None
-        text = bytes_of(value, "text") if "text_base64" in value else value["text"]
+        text = bytes_of(value, "text") if "text_base64" in value else encodable(value["text"])
         if isinstance(value.get("events"), list):
             events = tuple(from_record(record) for record in value["events"])
             recorded = outcome_of(events)
@@ -250,7 +270,9 @@ def _choice(choice: dict[str, Any], whole: dict[str, Any], id: str, tools: list[
     message = choice.get("message")
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
-    return _reply(message, choice.get("finish_reason"), _word(whole.get("model")), id, _tools(whole) or tools, where)
+    return _reply(
+        message, choice.get("finish_reason", "stop"), _word(whole.get("model")), id, _tools(whole) or tools, where
+    )
 
 
 def _message(message: dict[str, Any], tools: list[Any] | None, where: str) -> Iterator[Saved]:
@@ -271,11 +293,11 @@ def _reply(message: dict[str, Any], finish: Any, model: str, id: str, tools: lis
         return Unreadable(where, "a message whose content is no text")
     # A response that carries structured calls is not searched for more of them.
     options = {"recover": False} if structured else {}
-    return Response(content or "", tools, options, finish, model, id, Outcome(), None, where)
+    return Response(encodable(content or ""), tools, options, finish, model, id, Outcome(), None, where)
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return encodable(value) if isinstance(value, str) else ""
 
 
 def _is_chunk(value: Any) -> bool:

@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from typing import Final
 
 from ..events import Event
+from ..names import encodable
 from .tally import COUNTERS, Counts, Tally, counts_of
 
 # Seconds that a writer waits for the others. One write takes a few milliseconds.
@@ -55,7 +56,7 @@ class TallyStore:
         Returns False if that source was counted already.
         """
         rows = [
-            (model, name, getattr(counts, name))
+            (encodable(model), name, getattr(counts, name))
             for model, counts in tally.models.items()
             for name in COUNTERS
             if getattr(counts, name)
