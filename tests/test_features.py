@@ -36,6 +36,7 @@ from streamscrub.host import (
     replay,
     reply_of,
     truncation_message,
+    validate,
 )
 from streamscrub.host.sessions import Response
 from streamscrub.tools import Tool
@@ -93,6 +94,29 @@ def test_no_test_is_named_after_a_row_that_is_not_there() -> None:
     mine = {name for name, places in features.tests().items() if any("test_features.py" in one for one in places)}
     about_rows = {name for name in mine if len(name.split("_")[1]) == 1 and name.split("_")[1].upper() in features.ROWS}
     assert about_rows <= slugs
+
+
+# Repair and coercion, as far as they are the host's; the rest is in tests/test_repair_tables.py
+
+
+def test_c_leaked_delimiters_in_an_arguments_blob() -> None:
+    record = {"function": {"name": "read_ledger", "arguments": '{"ledger": "a"}</tool_call>'}}
+    (call,) = read_structured([record], [LEDGER])
+    assert isinstance(call, ToolCall)
+    assert (call.arguments, call.repaired) == ({"ledger": "a"}, True)
+
+
+def test_c_invalid_not_fatal() -> None:
+    (call,) = read_structured([{"function": {"name": "read_ledger", "arguments": "hello"}}], [LEDGER])
+    assert isinstance(call, RejectedCall)
+    assert (call.reason, call.arguments, call.raw) == ("malformed", None, b"hello")
+    assert call.detail
+
+
+def test_e_validation_result() -> None:
+    tool = Tool("read_note", {"properties": {"path": {"type": "string"}, "line": {}}, "required": ["path"]})
+    (problem,) = validate({"contents": "x"}, tool)
+    assert (problem.field, problem.message) == ("path", "is missing; expected keys: path, line")
 
 
 # Names

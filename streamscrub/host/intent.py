@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 Intent: TypeAlias = Literal["announces", "asks", "final"]
@@ -173,7 +174,7 @@ _MARKUP: Final = re.compile(r"^[\s>#*_•–—-]+|^\s*\d{1,3}[.)]\s+")
 def intent(text: str, language: str = "en") -> Intent:
     """Tell whether a reply announces an action that it does not take, asks the user, or is final.
 
-    ``language`` is a key of ``LANGUAGES``. Cost does not depend on the length of ``text``.
+    ``language`` is a key of ``LANGUAGES``. Linear in the length of ``text``, of which only the end is judged.
 
     >>> intent("Let me read the file."), intent("Shall I go on?"), intent("Let me know if you need more.")
     ('announces', 'asks', 'final')
@@ -202,7 +203,9 @@ def announces(text: str, language: str = "en") -> bool:
 
 
 def _sentences(text: str) -> list[str]:
-    """The last sentences of ``text``, without code and quotations; empty if it ends in a code block."""
+    """The last sentences of ``text``, without code and quotations; none if it ends in a code block, closed or not."""
+    if sum(1 for _ in _FENCE.finditer(text)) % 2:
+        return []
     tail = text[-MAX_TAIL:]
     if len(text) > MAX_TAIL:
         tail = tail[tail.find(" ") + 1 :]
@@ -260,8 +263,13 @@ def _promises(tokens: list[str], words: Language) -> bool:
 
 
 def _begins(tokens: list[str], phrase: str) -> int:
-    wanted = phrase.split(" ")
+    wanted = _split(phrase)
     return len(wanted) if tokens[: len(wanted)] == wanted else 0
+
+
+@cache
+def _split(phrase: str) -> list[str]:
+    return phrase.split(" ")
 
 
 def _acts(tokens: list[str], words: Language) -> bool:
