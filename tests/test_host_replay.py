@@ -150,6 +150,22 @@ def test_choices_and_streamed_chunks_are_told_apart() -> None:
     ]  # fmt: skip
 
 
+def test_lines_that_carry_no_data_are_passed_over(tmp_path: Path) -> None:
+    chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]}
+    lines = [": ping", "event: message", f"data: {json.dumps(chunk)}", "", "id: 7", "data: [DONE]"]
+    (tmp_path / "log.ndjson").write_text("\n".join(lines))
+    for found in (list(read_session(tmp_path / "log.ndjson")), list(read_lines(lines))):
+        assert [one.text for one in found if isinstance(one, Response)] == ["a"]
+        assert len(found) == 1
+
+
+def test_a_file_of_lines_may_begin_with_something_else(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(f'{{"type": "meta"}}\n{json.dumps(record("a"))}\n')
+    first, second = read_session(tmp_path / "log.jsonl")
+    assert isinstance(first, Unreadable)
+    assert isinstance(second, Response)
+
+
 @pytest.mark.parametrize(
     "text", ["Hello.", '{"name": "ping", "arguments": {}}', "", "[]", "3", '{"a":\n1}', "a\xff\n{}"]
 )

@@ -27,6 +27,8 @@ MAX_WRAPPERS: Final = 4
 MAX_LEVELS: Final = 200
 
 _READING: Final = ("text", "events", "finish_reason", "tools")
+# Names of files that hold JSON lines, whatever the first of them is.
+_LINES: Final = (".jsonl", ".ndjson")
 _TEXT_PARTS: Final = frozenset(("text", "output_text", "input_text"))
 
 
@@ -112,7 +114,10 @@ def outcome_of(events: Iterable[Event]) -> Outcome:
 
 
 def read_session(path: str | PathLike[str], told: Callable[[int], None] | None = None) -> Iterator[Saved]:
-    """The responses of a file, whatever its form; JSON lines are read one by one. ``told`` gets bytes as they are read.
+    """The responses of a file, whatever its form; JSON lines are read one by one.
+
+    Lines are those of a file whose name says so, or whose first line is of a known form. ``told`` gets the number of
+    bytes that were read.
 
     Raises ``OSError`` if the file cannot be read.
     """
@@ -122,7 +127,7 @@ def read_session(path: str | PathLike[str], told: Callable[[int], None] | None =
         while first[-1] and not first[-1].strip():
             first.append(file.readline())
         start = _loads(first[-1])
-        if start is not None and _is_known(start):
+        if name.endswith(_LINES) or (start is not None and _is_known(start)):
             yield from read_lines(_counted(chain(first, file), told), name)
             return
         whole = b"".join(first) + file.read()
@@ -140,7 +145,7 @@ def read_lines(lines: Iterable[str | bytes], name: str = "line") -> Iterator[Sav
     chunks = _Chunks()
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}"
-        if not line.strip() or line.strip() in (b"data: [DONE]", "data: [DONE]"):
+        if _is_idle(line):
             continue
         value = _loads(line)
         if value is None or not _is_known(value):
@@ -153,6 +158,14 @@ def read_lines(lines: Iterable[str | bytes], name: str = "line") -> Iterator[Sav
         else:
             yield from _read(value, where, None, MAX_WRAPPERS)
     yield from chunks.rest()
+
+
+def _is_idle(line: str | bytes) -> bool:
+    """True for an empty line, and for those of an event stream that carry no data."""
+    word = line.strip()
+    if isinstance(word, bytes):
+        return not word or word == b"data: [DONE]" or word.startswith((b":", b"event:", b"id:", b"retry:"))
+    return not word or word == "data: [DONE]" or word.startswith((":", "event:", "id:", "retry:"))
 
 
 def _counted(file: Iterable[bytes], told: Callable[[int], None] | None) -> Iterator[bytes]:
