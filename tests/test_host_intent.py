@@ -346,7 +346,7 @@ def test_a_language_that_is_not_listed_never_announces() -> None:
 
 def test_phrases_are_lower_case_words_with_single_blanks() -> None:
     for language in LANGUAGES.values():
-        for phrase in (*language.promises, *language.waiting, *language.asking, *language.ongoing_promises):
+        for phrase in (*language.promises, *language.waiting, *language.asking, *language.conditions):
             assert phrase == " ".join(phrase.lower().split())
 
 

@@ -19,7 +19,7 @@ Intent: TypeAlias = Literal["announces", "asks", "final"]
 MAX_TAIL: Final = 1200
 # Words before the promise ("To find the cause of the failing test, …") and between it and its verb ("… then also …").
 MAX_LEAD: Final = 14
-MAX_BETWEEN: Final = 4
+MAX_BETWEEN: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Language:
     leads: frozenset[str]  # words that may stand before a promise without a comma
     waiting: tuple[str, ...]  # phrases that hand the turn to the user or put the action off
     asking: tuple[str, ...]  # phrases by which a sentence without a question mark asks
-    conditions: frozenset[str]  # words that begin a clause on which what follows depends
+    conditions: tuple[str, ...]  # what begins a clause on which what follows depends
+    purposes: frozenset[str]  # words that begin a clause which says what the promise is for
     saying: frozenset[str]  # words that end a clause and begin the speech of another
     fillers: frozenset[str]  # short sentences that may follow an announcement
     verb_last: bool = False  # the verb ends its clause, and anything may stand between it and the promise
@@ -119,7 +120,11 @@ _ENGLISH: Final = Language(
         "please describe", "please check", "could you", "can you", "would you", "do you want", "which one", "shall i",
         "should i", "tell me which", "tell me what", "tell me if", "what would you",
     ),
-    conditions=_words("if unless when once whenever in assuming provided should until"),
+    conditions=(
+        "if", "unless", "when", "once", "whenever", "assuming", "provided", "should", "until", "in the", "in this",
+        "in a", "in chapter", "in section", "in part",
+    ),
+    purposes=_words("to"),
     saying=_words("say says said write writes wrote reply replies replied answer answers answered responds reads"),
     fillers=_words(
         "one moment please just a hold on second sec wait stand by standby bear with me minute here goes go it we okay "
@@ -153,7 +158,8 @@ _GERMAN: Final = Language(
         "später", "morgen", "in zukunft", "auf wunsch", "hier aufhören", "wissen lassen",
     ),
     asking=("bitte sag", "bitte nenne", "bitte gib", "bitte schick", "soll ich", "möchtest du", "kannst du"),
-    conditions=_words("wenn falls sobald im in sofern"),
+    conditions=("wenn", "falls", "sobald", "sofern", "im", "in der", "in diesem"),
+    purposes=_words("um"),
     saying=_words("sagt sagte schreibt schrieb antwortet antwortete"),
     fillers=_words("einen moment bitte augenblick sekunde kurz warte"),
     verb_last=True,
@@ -235,7 +241,7 @@ def _announces(sentence: str, words: Language) -> bool:
         tokens = _tokens(clause)
         if lead and _promises(tokens, words):
             return True
-        if tokens and (tokens[-1] in words.saying or (tokens[0] in words.conditions and tokens[1:2] != ["order"])):
+        if any(_begins(tokens, phrase) for phrase in words.conditions) or (tokens and tokens[-1] in words.saying):
             return False
         before += len(tokens)
         lead = before <= MAX_LEAD
@@ -256,7 +262,7 @@ def _promises(tokens: list[str], words: Language) -> bool:
                 return True
         if start == 0 and rest[0] in words.ongoing and _is_now(rest, words):
             return True
-        if rest[0] not in words.leads and not _is_purpose(tokens):
+        if rest[0] not in words.leads and (tokens[0] not in words.purposes or start > MAX_LEAD):
             return False
         start += 1
     return False
@@ -276,7 +282,7 @@ def _acts(tokens: list[str], words: Language) -> bool:
     """Does a verb of action follow, behind a few words that only link?"""
     if words.verb_last:
         return bool(tokens) and words.negations.isdisjoint(tokens) and tokens[-1] in words.actions
-    for place, token in enumerate(tokens[: MAX_BETWEEN + 3]):
+    for place, token in enumerate(tokens[:MAX_BETWEEN]):
         if token in words.actions:
             return True
         if place and token in words.ongoing:
@@ -298,7 +304,3 @@ def _is_ongoing(tokens: list[str], words: Language) -> bool:
 def _is_now(tokens: list[str], words: Language) -> bool:
     """A bare "Reading the file now": the sentence is short and says that it happens now."""
     return len(tokens) <= 10 and tokens[-1] in words.now
-
-
-def _is_purpose(tokens: list[str]) -> bool:
-    return tokens[:1] == ["to"] and len(tokens) <= MAX_LEAD
