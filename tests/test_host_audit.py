@@ -31,7 +31,7 @@ def lines(path: Path) -> list[str]:
 
 
 def test_a_repaired_call_is_one_line_with_its_block_and_its_repairs(tmp_path: Path) -> None:
-    log = AuditLog(tmp_path / "a.jsonl", clock=lambda: 1764500000.1234)
+    log = AuditLog(tmp_path / "a.jsonl", clock=lambda: 1764500000.1234, sync=True)
     clean = BLOCK.replace("'", '"').replace(",}", "}")
     assert log.add(events(f"Hi {BLOCK}{clean}{BLOCK}"), model="m", response="r1") == 2
     assert log.add(events(clean)) == log.add([]) == 0

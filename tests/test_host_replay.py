@@ -258,6 +258,22 @@ def test_deep_values_are_read_or_told(levels: int) -> None:
         assert len(results) == 3
 
 
+def test_odd_logs_are_told_apart() -> None:
+    assert len(saved([[{"choices": [CHOICE]}]] * 300)) == 300  # many brackets, few levels
+    nested: Any = {"choices": [CHOICE]}
+    for _ in range(6):
+        nested = [nested]
+    assert saved(nested) == [Unreadable("line:1", "too many wrappers")]
+    assert saved({"choices": [{"message": {"content": 3}}]}) == [
+        Unreadable("line:1", "a message whose content is no text")
+    ]
+    assert saved({"id": "c", "choices": [3, {"delta": 3}, {"delta": {"content": "a"}, "finish_reason": "stop"}]}) == [
+        Response("a", id="c", recorded=Outcome(), where="line:1")
+    ]
+    late = [{"choices": [CHOICE]}] * 8 + [3]
+    assert isinstance(saved(late)[-1], Unreadable)
+
+
 def test_surrogates_do_not_get_through() -> None:
     text = "a\ud800b"
     for log in (record(text, model="\ud800"), {"choices": [{"message": {"content": text}}], "model": "\ud800"}):
@@ -523,6 +539,13 @@ def test_tally_counts_logs_and_shows_a_table(capsys: pytest.CaptureFixture[str],
         ("b", "1", "0", "0%"), ("a", "1", "1", "100%"), ("c", "1", "1", "100%"), ("all", "3", "2", "67%"),
     ]  # fmt: skip
     assert json.loads(Ran(capsys, "tally", "--json", path).out)["a"]["calls"] == 1
+
+
+def test_tally_passes_over_what_has_wrong_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bad = {**record(CALL), "events": None, "options": {"reasoning": "loud"}}
+    ran = Ran(capsys, "tally", session(tmp_path / "s", bad, record(CALL, model="m")))
+    assert "reasoning must be one of auto, open, off" in ran.err
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["model", "m"]
 
 
 def test_tally_counts_what_was_recorded_and_reads_what_was_not(

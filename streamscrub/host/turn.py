@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from .policies import Announced, CutAnswer, DroppedCall, EmptyReply, LoopGuard, Unreliable
-from .reply import FINAL, GO_ON, Reply, Verdict
+from .reply import GO_ON, Reply, Verdict
 
 _Policy: TypeAlias = DroppedCall | Announced | EmptyReply | CutAnswer | Unreliable | LoopGuard
 
@@ -39,11 +39,11 @@ class Turn:
                 return verdict
         if reply.attempted:
             return GO_ON
-        for policy in (self.cut, self.empty, self.announced):
+        for policy in (self.cut, self.empty):
             verdict = policy.judge(reply)
             if verdict.action != "go_on":
                 return verdict
-        return FINAL
+        return self.announced.judge(reply)
 
     def new_message(self) -> None:
         """The user has spoken: counts that hold for one message start over."""
