@@ -113,6 +113,7 @@ class BlockReader:
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
     attributed: bool = False  # the opener's tag is not at its end yet
+    unclosed: bytes = b""  # a body that begins with one of these needs no closer
     named_only: bool = False  # words that may be a header, and another marker instead of a body
     _phase: int = _HEAD
     _from: int = 0  # where the present piece began
@@ -506,8 +507,8 @@ class BlockReader:
         if size == CUT:
             if not final:
                 return MORE
-            # The stream ended inside the closer.
-            self.at = end
+            # The stream ended inside the closer, unless none is due and these bytes may be anything.
+            self.at = self._trim(buf, done, i) if buf[self.parts[-1].start] in self.unclosed else end
             return DONE
         if size > 0:
             self.at = i + size

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from difflib import SequenceMatcher
 from importlib.resources import files
 from itertools import groupby
@@ -26,10 +25,19 @@ from unicodedata import combining, east_asian_width
 
 import streamscrub
 
+from .console import Usage as _Usage
+from .console import out as _out
+from .console import plain as _plain
+from .console import say as _say
+from .console import short as _short
 from .events import Dropped, Event, Reasoning, RejectedCall, Repair, Scrubbed, Text, ToolCall
 from .grammar import Grammar, GrammarError, find, folder, shipped
+from .host.policies import gave_up
+from .host.reply import reply_of
+from .host.tally import counts_of
 from .models import explain
 from .pages import format_section, formats_page
+from .records import to_record
 from .scrubber import StreamScrubber
 
 MARK: Final = "↺"
@@ -37,16 +45,10 @@ _PIECE: Final = 1 << 16  # bytes of one read; a read returns what is there and n
 _CALLS_FD: Final = 3
 _SECONDS: Final = 8.5  # of the demo at speed 1
 _CUTS: Final = (1, 2, 3, 4, 5, 7)  # characters of the equal pieces in which `check` feeds an example
-_SHOWN: Final = 200  # characters of one value in a message
-_UNREAD: Final = frozenset(("malformed", "truncated", "too_large"))
 _COLORS: Final = {
     "text": "", "reasoning": "2", "markup": "36", "call": "32", "repaired": "33", "rejected": "31",
     "dim": "2", "bold": "1",
 }  # fmt: skip
-
-
-class _Usage(Exception):
-    """Wrong use, said in one line."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,7 +88,9 @@ def main(argv: list[str] | None = None) -> int:
 def _parser() -> _Parser:
     parser = _Parser(prog="streamscrub", description=streamscrub.__doc__, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"streamscrub {streamscrub.__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="{scrub,parse,explain,grammars,check,demo}")
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="{scrub,parse,explain,grammars,check,replay,tally,demo}"
+    )
     reads = _reading_options()
 
     def verb(name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: _Parser) -> _Parser:
@@ -110,6 +114,17 @@ def _parser() -> _Parser:
     one.add_argument(
         "files", nargs="*", metavar="FILE.toml", help="grammar files or tokenizer_config.json, or names of shipped ones"
     )
+    one = verb("replay", _replay_saved, "read saved responses again and say what no longer resolves, or changed")
+    one.add_argument("files", nargs="+", metavar="SESSION", help="our records, chat logs (JSON, JSON lines), or text")
+    one.add_argument("--baseline", metavar="OLD", help="records of an older replay to compare with")
+    one.add_argument("--record", metavar="FILE", help="write what is read now as records, the next baseline")
+    one.add_argument("--save-case", metavar="FILE", help="write a case line for each response that differs")
+    _add_counting_options(one)
+    one.add_argument("--jobs", type=_count, metavar="N", help="processes (default: all for long input, else one)")
+    one = verb("tally", _tally, "count by model: calls, repaired, rejected, given up, leaked")
+    one.add_argument("logs", nargs="*", metavar="LOG", help="our records, chat logs (JSON, JSON lines), or text")
+    one.add_argument("--db", metavar="FILE", help="SQLite file to add to and to show; a log is counted once")
+    _add_counting_options(one)
     one = verb("demo", _demo, "replay a damaged stream beside what a regex would have shown")
     one.add_argument("--fast", action="store_true", help="without delays (STREAMSCRUB_DEMO_SPEED=2: twice as fast)")
     one.add_argument("--no-color", action="store_true", help="no colours (as NO_COLOR or no terminal)")
@@ -138,6 +153,14 @@ def _reading_options() -> _Parser:
     return parser
 
 
+def _add_counting_options(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("--json", action="store_true", help="one JSON object instead of rows")
+    add("--tools", metavar="FILE", help="the offered tools, where the session does not say")
+    add("--model", metavar="ID", help="the model, where the session does not say")
+    add("--grammar", metavar="NAME", action="append", dest="grammars", help="only this grammar, or FILE.toml")
+
+
 def _count(word: str) -> int:
     if not word.isdecimal() or not int(word):
         raise argparse.ArgumentTypeError(f"{word!r} is no number above 0")
@@ -145,25 +168,6 @@ def _count(word: str) -> int:
 
 
 # -- input and output
-
-
-def _say(stream: IO[str] | None, text: str, encoding: str = "") -> None:
-    """Write at once, whatever the encoding of the terminal lacks."""
-    if stream is None:
-        return
-    buffer = getattr(stream, "buffer", None)
-    if buffer is None:
-        stream.write(text)
-        stream.flush()
-    else:
-        stream.flush()
-        buffer.write(text.encode(encoding or getattr(stream, "encoding", None) or "utf-8", "replace"))
-        buffer.flush()
-
-
-def _out(text: str) -> None:
-    """Text and JSON are UTF-8 wherever they go."""
-    _say(sys.stdout, text, "utf-8")
 
 
 def _hush() -> None:
@@ -228,33 +232,8 @@ def _scrubber(args: argparse.Namespace) -> StreamScrubber:
         raise _Usage(f"streamscrub: {error}") from None
 
 
-def _plain(text: str) -> str:
-    """``text`` on one line that no terminal takes for a command."""
-    return "".join(
-        char if char.isprintable() else json.dumps(char)[1:-1] if char < " " else f"\\u{ord(char):04x}" for char in text
-    )
-
-
-def _short(value: Any, most: int = _SHOWN) -> str:
-    text = _plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def _raw(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
-
-
-def _record(event: ToolCall | RejectedCall) -> dict[str, Any]:
-    """A call as JSON; a rejected one carries ``rejected`` with the reason."""
-    record: dict[str, Any] = {"number": event.number}
-    if isinstance(event, RejectedCall):
-        record["rejected"] = event.reason
-    record |= {"name": event.name, "arguments": event.arguments, "grammar": event.grammar}
-    if isinstance(event, RejectedCall):
-        record["detail"] = event.detail
-    else:
-        record |= {"strategy": event.strategy, "repairs": [asdict(repair) for repair in event.repairs]}
-    return record | {"model_id": event.model_id, "span": list(event.span), "raw": _raw(event.raw)}
 
 
 def _repairs(repairs: Iterable[Repair]) -> str:
@@ -309,7 +288,7 @@ def _pass_on(events: list[Event], sink: IO[bytes] | None, reasoning: bool) -> in
             if sink is None:
                 untold += isinstance(event, ToolCall)
             else:
-                sink.write(json.dumps(_record(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                sink.write(json.dumps(to_record(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                 sink.flush()
             if isinstance(event, RejectedCall) or event.repairs:
                 _say(sys.stderr, _remark(event) + "\n")
@@ -351,16 +330,18 @@ def _parse(args: argparse.Namespace) -> int:
             if isinstance(event, ToolCall | RejectedCall):
                 _out(_beside(event))
         return 0
+    counts = counts_of(result.events, gave_up(reply_of(result.events, args.finish_reason)))
     shown = {
         "text": result.text,
         "reasoning": result.reasoning,
-        "calls": [_record(call) for call in result.calls],
-        "rejected": [_record(call) for call in result.rejected],
-        "dropped": [{"kind": one.kind, "span": list(one.span), "raw": _raw(one.raw)} for one in result.dropped],
+        "calls": [to_record(call) for call in result.calls],
+        "rejected": [to_record(call) for call in result.rejected],
+        "dropped": [to_record(one) for one in result.dropped],
         "counts": {
-            "tool_calls": len(result.calls),
-            "repaired": sum(call.repaired for call in result.calls),
-            "parse_failures": sum(call.reason in _UNREAD for call in result.rejected),
+            "tool_calls": counts.calls,
+            "repaired": counts.repaired,
+            "parse_failures": counts.failures,
+            "gave_up": counts.given_up,
         },
     }
     _out(json.dumps(shown, ensure_ascii=False, indent=2) + "\n")
@@ -632,6 +613,23 @@ def _same(found: Any, wanted: Any) -> bool:
     return bool(found == wanted) and json.dumps(found, sort_keys=True) == json.dumps(
         wanted, sort_keys=True, default=str
     )
+
+
+# -- replay, tally
+
+
+def _replay_saved(args: argparse.Namespace) -> int:
+    from .host_verbs import replay_verb
+
+    args.file = None
+    return replay_verb(args, _read_tools(args))
+
+
+def _tally(args: argparse.Namespace) -> int:
+    from .host_verbs import tally_verb
+
+    args.file = None
+    return tally_verb(args, _read_tools(args))
 
 
 # -- demo

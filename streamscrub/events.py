@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from .nudges import nudge
+
 Span: TypeAlias = tuple[int, int]
 
 RejectReason: TypeAlias = Literal["unknown_tool", "malformed", "truncated", "too_large", "too_many", "withheld"]
@@ -91,6 +93,11 @@ class ToolCall:
         """True if anything was changed between the wire and the call."""
         return bool(self.repairs)
 
+    @property
+    def corrected_from(self) -> str | None:
+        """The name as the model wrote it, where it was corrected; else None."""
+        return next((one.before for one in self.repairs if one.kind in ("name", "nameless")), None)
+
 
 @dataclass(frozen=True, slots=True)
 class RejectedCall:
@@ -109,6 +116,11 @@ class RejectedCall:
     span: Span
     detail: str = ""
     model_id: str | None = None
+
+    @property
+    def nudge(self) -> str:
+        """A ready sentence for the model: what became of the call, and what it can do."""
+        return nudge(self.reason, self.name, len(self.raw), self.detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_LONGEST: Final = 256  # characters; what is longer is no id, and is not taken apart
 # What providers and converters add behind an id. None of it changes what the model writes.
 _OFFERS: Final = re.compile(r":(?:free|beta|nitro|floor|online|extended|thinking|exacto|latest|cloud)\Z")
 _FILES: Final = re.compile(r"\.(?:gguf|safetensors|bin|onnx)\Z|-\d{5}-of-\d{5}\Z")
@@ -15,7 +16,7 @@ _WEIGHTS: Final = re.compile(
     r"|(?:iq|q)[1-8](?:_[0-9a-z]{1,3}){1,3}|q[2-8])\Z"
 )
 # `us.anthropic.claude-…` and `Qwen_Qwen3-32B`: words before the id itself.
-_DOTTED: Final = re.compile(r"(?:[a-z-]{2,16}\.){1,3}(?=[a-z])|[a-z-]{2,24}_(?=[a-z])")
+_DOTTED: Final = re.compile(r"\A(?:(?:[a-z-]{2,16}\.){1,3}|[a-z-]{2,24}_)(?=[a-z])")
 # `glm-4p5`: a point that could not stand in a name.
 _POINT: Final = re.compile(r"(?<=\d)p(?=\d)")
 
@@ -26,10 +27,12 @@ def spellings(model: str) -> tuple[str, ...]:
     >>> spellings("OpenRouter/Anthropic/Claude-3.7:free")
     ('openrouter/anthropic/claude-3.7', 'anthropic/claude-3.7', 'claude-3.7')
     """
+    if len(model) > _LONGEST:
+        return (model.lower(),)
     plain = _without_suffixes(model.strip().lower().replace("\\", "/").strip("/"))
     parts = plain.split("/")
     found = ["/".join(parts[start:]) for start in range(len(parts))]
-    bare = _DOTTED.sub("", found[-1], count=1)
+    bare = _DOTTED.sub("", found[-1])
     return tuple(dict.fromkeys(word for one in (*found, bare) for word in _written(one) if word))
 
 

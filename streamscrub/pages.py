@@ -13,7 +13,10 @@ from .writing import write_calls
 _SYNTAXES: Final = {
     "json_call": "JSON with the name and the arguments",
     "json_arguments": "the arguments as a JSON object, behind the name",
+    "keyed_call": "JSON objects whose only key is the name",
     "tags": "tags around the call and around each parameter",
+    "nested": "elements named after the parameters, which nest",
+    "typed_values": "value tags that say their type and may nest",
     "pairs": "a tag around each key and one around each value",
     "python_call": "Python or TypeScript calls",
     "pformat": "the name and numbered slots",

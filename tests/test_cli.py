@@ -238,17 +238,28 @@ def test_parse_gives_one_json_result(run: Run, tools: str) -> None:
     assert list(ran.json) == ["text", "reasoning", "calls", "rejected", "dropped", "counts"]
     assert (ran.json["text"], ran.json["reasoning"]) == ("Look.\n", "Hm.")
     (call,) = ran.json["calls"]
-    assert {"number", "name", "arguments", "grammar", "strategy", "repairs", "model_id", "span", "raw"} == call.keys()
+    assert {
+        "event",
+        "number",
+        "name",
+        "arguments",
+        "grammar",
+        "strategy",
+        "repairs",
+        "model_id",
+        "span",
+        "raw",
+    } == call.keys()
     assert (call["strategy"], call["raw"]) == ("json", DAMAGED)
-    assert {"kind", "span", "raw"} == ran.json["dropped"][0].keys()
-    assert ran.json["counts"] == {"tool_calls": 1, "repaired": 1, "parse_failures": 0}
+    assert {"event", "kind", "span", "raw"} == ran.json["dropped"][0].keys()
+    assert ran.json["counts"] == {"tool_calls": 1, "repaired": 1, "parse_failures": 0, "gave_up": 0}
     assert ran.err == ""
 
 
 def test_parse_counts_what_could_not_be_read(run: Run, tools: str) -> None:
     broken = '<tool_call>{"name": "find", "arguments": 7}</tool_call>'
     assert run("parse", "--tools", tools, stdin=broken + UNKNOWN + CALL).json["counts"] == {
-        "tool_calls": 1, "repaired": 0, "parse_failures": 1,
+        "tool_calls": 1, "repaired": 0, "parse_failures": 1, "gave_up": 0,
     }  # fmt: skip
 
 
@@ -622,7 +633,7 @@ def drawn(out: str) -> list[str]:
         (["scrub", "--zap"], "unrecognized arguments: --zap"),
         (["scrub", "--reasoning", "loud"], "invalid choice: 'loud'"),
         (["scrub", "--on-fabricated", "run"], "invalid choice: 'run'"),
-        (["scrub", "--grammar", "hermez"], "unknown grammar 'hermez'; did you mean hermes?"),
+        (["scrub", "--grammar", "hermez"], "unknown grammar 'hermez'; did you mean hermes"),
         (["scrub", "--grammar", "none.toml"], "none.toml: cannot be read: No such file or directory"),
         (["scrub", "--tools", "none.json"], "cannot read none.json: No such file or directory"),
         (["scrub", "--tools", "-"], "cannot both be read from stdin"),
@@ -673,7 +684,7 @@ def test_a_bad_tools_file_is_one_clear_line(run: Run, tmp_path: Path, content: s
 
 def test_help_and_version(run: Run) -> None:
     assert run("--version").out == f"streamscrub {streamscrub.__version__}\n"
-    for verb in ([], ["scrub"], ["parse"], ["explain"], ["grammars"], ["check"], ["demo"]):
+    for verb in ([], ["scrub"], ["parse"], ["explain"], ["grammars"], ["check"], ["replay"], ["tally"], ["demo"]):
         ran = run(*verb, "--help")
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.startswith("usage: streamscrub")
@@ -704,7 +715,7 @@ def test_what_a_model_writes_is_no_error(run: Run, tmp_path: Path, verb: list[st
     assert ran.code == 0
     assert "Traceback" not in ran.err
     if verb == ["parse"]:
-        assert ran.json["counts"].keys() == {"tool_calls", "repaired", "parse_failures"}
+        assert ran.json["counts"].keys() == {"tool_calls", "repaired", "parse_failures", "gave_up"}
     if verb[0] == "explain":
         assert "\x1b" not in ran.out
     assert "\x1b" not in ran.err

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import json
+import pkgutil
 import re
 import textwrap
 from collections.abc import Iterator
@@ -54,6 +57,13 @@ def test_every_page_with_code_is_run() -> None:
 def test_links_lead_to_files(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_examples_in_docstrings_hold() -> None:
+    names = [info.name for info in pkgutil.walk_packages(streamscrub.__path__, "streamscrub.")]
+    results = [doctest.testmod(importlib.import_module(name)) for name in names if not name.endswith("__main__")]
+    assert sum(result.attempted for result in results) >= 30
+    assert sum(result.failed for result in results) == 0
 
 
 # Repairs
@@ -264,7 +274,7 @@ def test_the_shapes_of_the_page_are_read_as_it_says(text: str) -> None:
 
 def test_every_verb_and_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for verb in ("scrub", "parse", "explain", "grammars", "check", "demo"):
+    for verb in ("scrub", "parse", "explain", "grammars", "check", "replay", "tally", "demo"):
         main([verb, "--help"])
         for option in re.findall(r"--[a-z-]+", capsys.readouterr().out):
             assert option in page or option == "--help", (verb, option)

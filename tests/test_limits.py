@@ -508,3 +508,9 @@ def test_a_scrubber_is_made_of_any_tool_shape_and_reads_alike() -> None:
     ]
     text = '<tool_call>{"name": "find", "arguments": {"q": "a"}}</tool_call>'
     assert [[call.arguments for call in scrub(text, [shape]).calls] for shape in shapes] == [[{"q": "a"}]] * 4
+
+
+def test_wrappers_in_an_open_section_cost_no_recursion() -> None:
+    for wrapper in ("<|tool_calls_section_begin|>", "<|open|>tools<|sep|>"):
+        result = scrub("<think>x" + wrapper * 3000, [])
+        assert (result.text, result.calls, result.reasoning) == ("", [], "x")

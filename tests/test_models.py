@@ -124,6 +124,16 @@ def test_a_name_that_ends_like_a_quantisation_stays() -> None:
     assert spellings("IQuestLab/IQuest-Q1-GGUF") == ("iquestlab/iquest-q1", "iquest-q1")
 
 
+def test_what_is_too_long_for_an_id_is_not_taken_apart() -> None:
+    for text in ("Qwen3-8B" + "-q4" * 9999, "/" * 9999 + "qwen3-8b"):
+        assert spellings(text) == (text.lower(),)
+
+
+def test_only_what_stands_before_an_id_is_an_organisation() -> None:
+    assert spellings("plamo-3-nict_chat") == ("plamo-3-nict_chat", "plamo-3-nict-chat")
+    assert spellings("a.b_c.model-1")[0] == "a.b_c.model-1"
+
+
 def test_a_local_tag_is_tried_both_ways() -> None:
     assert spellings("qwen3:8b") == ("qwen3:8b", "qwen3-8b")
 

@@ -27,7 +27,9 @@ WRITTEN: Final = [path for path in SOURCES if path.stat().st_size]
 
 # Imports go to earlier modules of this list only. A folder is one entry.
 ORDER: Final = (
+    "nudges",
     "events",
+    "records",
     "limits",
     "tools",
     "sentinels",
@@ -56,6 +58,9 @@ ORDER: Final = (
     "stream",
     "models",
     "pages",
+    "host",
+    "console",
+    "host_verbs",
     "cli",
 )
 # Section "The surface" of DESIGN.md, and the events. Nothing else is promised.

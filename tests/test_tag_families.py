@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from streamscrub import Scrubbed
+from streamscrub import CallStarted, Scrubbed, StreamScrubber, ToolCall
 
 from .feeding import scrub_all_ways
 from .test_edges import _STRING, BONN, NOOP, TOOLS, tool
@@ -105,10 +105,10 @@ ROWS: Final[list[Row]] = [
     (BEAM + CITY + "<|call|>", "stop", "", [BONN], []),
     (BEAM + CITY, "length", "", [], [("truncated", "weather")]),
     (
-        BEAM + CITY.replace("Bonn", "</rfl:parameter>") + "<|call|>",
+        BEAM + CITY.replace("Bonn", "</rfl:parameter> x") + "<|call|>",
         "stop",
         "",
-        [("weather", {"city": "</rfl:parameter>"})],
+        [("weather", {"city": "</rfl:parameter> x"})],
         [],
     ),
     # XTML: missing tags, ends of tags and sections, values that hold its tokens.
@@ -236,3 +236,12 @@ def test_elements_without_a_schema_are_guessed() -> None:
     inside = element("a", element("item", "1") + element("item", "x")) + element("b", "true") + element("b", "y")
     (call,) = scrub_all_ways(f'{NS}<invoke name="log">{inside}{NS}</invoke>', None, "stop").calls
     assert (call.arguments, call.repairs) == ({"a": [1, "x"], "b": [True, "y"]}, ())
+
+
+def test_a_call_in_a_message_is_announced_once() -> None:
+    for text in (MUSE + ATEM + "<|eom|>", BEAM + CITY + "<|call|>", MUSE + '{"city": "Bonn"}<|eom|>'):
+        for size in (1, 1000):
+            scrubber = StreamScrubber(TOOLS, progress=True)
+            events = [event for i in range(0, len(text), size) for event in scrubber.feed(text[i : i + size])]
+            numbers = [event.number for event in events if isinstance(event, CallStarted | ToolCall)]
+            assert numbers == [0, 0], text

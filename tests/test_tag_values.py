@@ -431,3 +431,8 @@ def test_sentinels_are_read_in_every_spelling(first: str, last: str, between: st
     call = f'{token("tool call begin")}get_weather{token("tool sep")}{{"city": "Graz"}}{token("tool call end")}'
     result = reading(token("tool calls begin") + call + token("tool calls end"))
     assert (calls(result), result.text) == (GRAZ, "")
+
+
+def test_a_tag_whose_name_goes_on_right_behind_the_name_ends() -> None:
+    for tag in ("<parameterfoo>", "<parameters_x ", "<parametername"):
+        assert reading(f'<invoke name="get_weather">{tag}{CITY}</invoke> End.').text.endswith("End.")

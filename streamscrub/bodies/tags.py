@@ -419,6 +419,8 @@ class TagsReader:
         p, size = self._tags.reach.find(buf, i, min(end, window), final or end >= window)
         if size <= 0:
             return DEAD if final or end >= window else MORE
+        if p == i:
+            return DEAD  # the tag itself, whose name goes on
         if self._tags.keys.at(buf, p, end, True) > 0:
             stray = bytes(buf[i:p]).decode("utf-8", "replace").strip()
             self.repairs.append(Repair("stray_text", "arguments", stray[:MAX_REPAIR_TEXT], ""))

@@ -109,7 +109,9 @@ class ValuesReader:
         self.run = None
         blank = BLANK.match(buf, self.at, end)
         i = blank.end() if blank is not None else self.at
-        if i == end and i - self.at <= MAX_BLANKS:
+        if i - self.at > MAX_BLANKS:
+            return self._no_values()
+        if i == end:
             return MORE
         opening, closing = tags.key_open.at(buf, i, end, final), tags.key_close.at(buf, i, end, final)
         close, outer = around.close.at(buf, i, end, final), around.outer.at(buf, i, end, final)
@@ -136,6 +138,10 @@ class ValuesReader:
             self.implicit = bool(self._depth)
             self.broken = self.implicit and close <= 0
             return DONE
+        return self._no_values()
+
+    def _no_values(self) -> int:
+        """What stands here is none of a call, which is malformed if it had begun."""
         if not self.evidence:
             return DEAD
         self.fault = "something else than values stands in the call"

@@ -106,6 +106,8 @@ class Calls(Dropping):
         reader = candidate.reader
         if candidate.what not in ("block", "tags") or not reader.evidence or candidate.quoted or self._draft_from >= 0:
             return
+        if candidate.frame is not None and getattr(reader, "leading", None) is None:
+            return  # the message may hold a call with an opener of its own
         if candidate.number < 0:
             written = candidate.name or getattr(reader, "name", None)
             if not written:

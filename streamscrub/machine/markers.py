@@ -230,7 +230,7 @@ class Markers(LineStarts):
             return DEAD
         self._before(p)
         begin = p + size - (1 if envelope.from_last else 0)
-        block = BlockReader(envelope, self._offer, begin, attributed=role.attributes)
+        block = BlockReader(envelope, self._offer, begin, attributed=role.attributes, unclosed=role.unclosed)
         candidate = Candidate(p, block, "block", size, role, role.special)
         return self._begin(candidate)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..blocks import NEST, BlockReader, Use
 from ..events import DropKind
 from ..limits import MAX_BLANKS, MAX_HEADER
@@ -11,6 +13,8 @@ from ..tables import Kind, Role
 from .markers import sigil_end
 from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
+
+_WRAPPERS: Final = 4  # inside each other; no format has more than two
 
 
 class ReasoningMode(TextMode):
@@ -240,32 +244,34 @@ class ReasoningMode(TextMode):
     def _probe(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         """Does a call with a name follow the special opener at ``p``? Looks at a bounded stretch."""
         buf, tables = self._buf, self._tables
-        kind = role.kind
         limit = min(end, p + 2 * MAX_HEADER)
-        if kind == Kind.FRAME:
+        if role.kind == Kind.FRAME:
             return DONE
-        if kind in (Kind.WRAP, Kind.SIGIL):
-            at, growing = sigil_end(buf, p + size, end, role.target) if kind == Kind.SIGIL else (p + size, False)
+        wrappers = 0
+        while role.kind in (Kind.WRAP, Kind.SIGIL):
+            # Wrappers may hold wrappers; what counts is what stands in the last one.
+            wrappers += 1
+            if wrappers > _WRAPPERS:
+                return DEAD
+            sigil = role.kind == Kind.SIGIL
+            at, growing = sigil_end(buf, p + size, end, role.target) if sigil else (p + size, False)
             if growing and not final:
                 return MORE
             i, found = tables.special.find(buf, at, limit, final)
-            if found > 0 and not buf[at:i].strip():
-                word = bytes(buf[i : i + found])
-                inner = tables.role(word)
-                if inner.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP):
-                    return self._probe(inner, i, found, end, final)
+            if buf[at : i if found else limit].strip():
                 return DEAD
-            between = buf[at : i if found else limit].strip()
-            if between:
+            if found <= 0:
+                return MORE if limit == end and not final else DEAD
+            role, p, size = tables.role(bytes(buf[i : i + found])), i, found
+            if role.kind not in (Kind.OPEN, Kind.TAG, Kind.WRAP):
                 return DEAD
-            return MORE if limit == end and not final else DEAD
         reader = self._reader(role, p, size)
         # A bounded stretch, so that many openers in one delta cost no more than their bytes.
         verdict = reader.read(buf, min(end, p + 2 * MAX_HEADER), False)
         # Once a name was shown it stays shown, whatever becomes of the call.
         if isinstance(reader, BlockReader) and reader.named_only:
             return DEAD
-        if verdict == NEST or reader.evidence or (kind == Kind.TAG and getattr(reader, "name", None)):
+        if verdict == NEST or reader.evidence or (role.kind == Kind.TAG and getattr(reader, "name", None)):
             return DONE
         if verdict == DEAD:
             return DEAD

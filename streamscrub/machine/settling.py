@@ -158,8 +158,8 @@ class Settling(Release):
         calls = self._block_calls(candidate, reader, parts, stop)
         named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         closes = envelope.closes and bool(envelope.around.close.literals)
-        if candidate.role is not None and candidate.role.unclosed and reader.parts:
-            closes = closes and buf[reader.parts[-1].start] not in candidate.role.unclosed
+        if reader.unclosed and reader.parts:
+            closes = closes and buf[reader.parts[-1].start] not in reader.unclosed
         # A frame names its call before the message, and an open body is cut whatever would close its envelope.
         lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
         cut = not reader.closed and final and self._cut_off and lacks_end
