@@ -26,9 +26,6 @@ from .templates import FORMS, PIECES, TOOLS, Spoken, spoken, stream_of, template
 from .test_cases import CASES, collapsed, differences
 
 TEMPLATES: Final[dict[str, dict[str, Any]]] = json.loads((CASES / "templates.json").read_text(encoding="utf-8"))
-# Headers with free text in them need the frames of a shipped grammar.
-UNREAD: Final = {"inkling"}
-READ: Final = {name: template for name, template in TEMPLATES.items() if name not in UNREAD}
 ANCHOR: Final = "<bot>"
 
 
@@ -48,16 +45,16 @@ def test_case(case: dict[str, Any]) -> None:
 # -- templates in use
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_in_use_passes_its_own_check(name: str) -> None:
-    runs, problems = _run_examples(Grammar.from_response_template(READ[name], f"my_{name}"))
+    runs, problems = _run_examples(Grammar.from_response_template(TEMPLATES[name], f"my_{name}"))
     assert problems == []
     assert runs > 100
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", TEMPLATES)
 def test_calls_of_a_template_in_use_come_back(name: str) -> None:
-    grammar = Grammar.from_response_template(READ[name], f"my_{name}")
+    grammar = Grammar.from_response_template(TEMPLATES[name], f"my_{name}")
     calls: list[tuple[str, dict[str, Any]]] = [("find", {"q": "a b", "top": 3}), ("ping", {})]
     text = write_calls(grammar, calls, TOOLS)
     result = scrub_all_ways(text, TOOLS, grammars=[grammar], reasoning="off")
@@ -65,9 +62,9 @@ def test_calls_of_a_template_in_use_come_back(name: str) -> None:
     assert result.text.strip() == ""
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_in_use_survives_the_way_there_and_back(name: str) -> None:
-    grammar = Grammar.from_response_template(READ[name], f"my_{name}")
+    grammar = Grammar.from_response_template(TEMPLATES[name], f"my_{name}")
     again = Grammar.from_response_template(json.loads(json.dumps(grammar.to_response_template())), f"my_{name}")
     for example in (*grammar.examples, *again.examples):
         text, finish = example["text"], example.get("finish", "stop")
@@ -77,7 +74,7 @@ def test_a_template_in_use_survives_the_way_there_and_back(name: str) -> None:
 
 
 def test_the_whole_prompt_may_be_the_prefill() -> None:
-    grammar = Grammar.from_response_template(READ["qwen2"])
+    grammar = Grammar.from_response_template(TEMPLATES["qwen2"])
     prompt = "<|im_start|>user\nWhat is <think>?<|im_end|>\n<|im_start|>assistant\n"
     result = scrub("Noon.", grammars=[grammar], prefill=prompt)
     assert (result.text, result.reasoning) == ("Noon.", "")
@@ -85,8 +82,55 @@ def test_the_whole_prompt_may_be_the_prefill() -> None:
     assert (result.text, result.reasoning) == ("Noon.", "Noon?")
 
 
+def test_messages_of_a_shipped_format_are_read_by_it() -> None:
+    grammar = Grammar.from_response_template(TEMPLATES["inkling"], "my_inkling")
+    assert grammar.data["needs"] == ["inkling"]
+    assert set(grammar.data) == {"name", "title", "needs", "turn", "render", "example"}
+    text = (
+        "find<|content_thinking|>Look.<|end_message|><|message_model|><|content_text|>Looking.<|end_message|>"
+        '<|message_model|>find<|content_invoke_tool_json|>{"name": "find", "args": {"q": "a"}}<|end_message|>'
+    )
+    prompt = "<|message_user|><|content_text|>Where is it?<|end_message|><|message_model|>"
+    result = scrub_all_ways(text.removeprefix("find"), TOOLS, grammars=[grammar], prefill=prompt)
+    assert (result.reasoning, result.text) == ("Look.", "Looking.")
+    assert [(call.name, call.arguments, call.repairs) for call in result.calls] == [("find", {"q": "a"}, ())]
+    # What is written is the template that its authors publish, but for keys that say nothing.
+    written, known = grammar.to_response_template(), TEMPLATES["inkling"]
+    for name, field in known["fields"].items():
+        assert {key: written["fields"][name].get(key) for key in field if key != "content_args"} == {
+            key: value for key, value in field.items() if key != "content_args"
+        }
+    assert written["start_anchor"] == known["start_anchor"]
+
+
+def test_messages_of_a_shipped_format_cannot_mean_something_else() -> None:
+    other = copy.deepcopy(TEMPLATES["inkling"])
+    other["fields"]["content"]["open_pattern"] = other["fields"]["thinking"]["open_pattern"]
+    with pytest.raises(GrammarError, match="inkling reads these messages as something else"):
+        Grammar.from_response_template(other)
+
+
+def test_a_list_of_calls_comes_back_as_one() -> None:
+    grammar = Grammar.from_response_template(TEMPLATES["cohere"], "my_cohere")
+    assert again(grammar).data == grammar.data
+    text = write_calls(grammar, [("find", {"q": "a"}), ("ping", {})], TOOLS)
+    opener, closer = "<|START_ACTION|>", "<|END_ACTION|>"
+    assert json.loads(text.removeprefix(opener).removesuffix(closer)) == [
+        {"tool_name": "find", "parameters": {"q": "a"}}, {"tool_name": "ping", "parameters": {}},
+    ]  # fmt: skip
+
+
+def test_tags_and_pairs_of_a_shipped_format_are_read_by_it() -> None:
+    for name, needed in (("xai", "xai"), ("glm", "glm"), ("hunyuan", "hunyuan"), ("iquest_q1", "iquest_q1")):
+        grammar = Grammar.from_response_template(shipped()[name].to_response_template(ANCHOR), f"my_{name}")
+        assert needed in grammar.data["needs"]
+        text = write_calls(grammar, [("find", {"q": "a"})], TOOLS)
+        (call,) = scrub_all_ways(text, TOOLS, grammars=[grammar, "hermes"]).calls
+        assert (call.name, call.arguments, call.repairs) == ("find", {"q": "a"}, ())
+
+
 def test_a_response_may_begin_in_reasoning() -> None:
-    grammar = Grammar.from_response_template(READ["ernie"])
+    grammar = Grammar.from_response_template(TEMPLATES["ernie"])
     for text in ("Hm.</think>Noon.", "<think>Hm.</think>Noon."):
         result = scrub_all_ways(text, grammars=[grammar])
         assert (result.text, result.reasoning) == ("Noon.", "Hm.")
@@ -94,7 +138,7 @@ def test_a_response_may_begin_in_reasoning() -> None:
 
 
 def test_beside_others_a_template_does_not_decide_how_a_response_begins() -> None:
-    grammar = Grammar.from_response_template(READ["ernie"])
+    grammar = Grammar.from_response_template(TEMPLATES["ernie"])
     with_all = [*shipped().values(), grammar]
     assert scrub("Noon.</think>One.", grammars=with_all).reasoning == "Noon."  # it was chosen
     assert scrub("Noon.").text == "Noon."
@@ -111,7 +155,7 @@ def test_a_shipped_opener_cannot_mean_something_else() -> None:
     field = call_field(open_pattern=r"<tool_call>(?P<name>\w+)\n", transform=NAMED)
     grammar = Grammar.from_response_template(template(tool_calls=field))
     assert len(scrub("<tool_call>ping\n{}</act>", TOOLS, grammars=[grammar]).calls) == 1
-    with pytest.raises(GrammarError, match="claimed by tool_call"):
+    with pytest.raises(GrammarError, match="opens calls of tool_call already"):
         scrub("", grammars=[grammar, "hermes"])
 
 
@@ -363,7 +407,7 @@ def test_what_has_no_linear_reading_is_refused_by_name(bad: Any, key: str, probl
 
 def test_free_text_before_a_marker_is_refused() -> None:
     with pytest.raises(GrammarError, match=r"fields\.thinking\.open: is more than a literal"):
-        Grammar.from_response_template(TEMPLATES["inkling"])
+        Grammar.from_response_template(template(thinking={"open_pattern": "<muse>[^<]*<deep>", "close": "</deep>"}))
 
 
 def test_a_shipped_name_is_taken() -> None:
@@ -375,11 +419,16 @@ def test_a_shipped_name_is_taken() -> None:
 
 # Grammars that a template cannot say, and why.
 UNWRITTEN: Final = {
-    "chat": "neither reasoning nor calls", "code": "no marker and a list", "elements": "neither reasoning nor calls",
-    "gemini_tool_code": "no marker and a list", "json": "is no marker", "llama": "several objects",
+    "apertus": "keyed_call is no content", "beam": "is no marker", "chat": "neither reasoning nor calls",
+    "code": "no marker and a list", "cohere_cofl": "typed_values is no content",
+    "elements": "neither reasoning nor calls", "functionary": "is no marker",
+    "gemini_tool_code": "no marker and a list", "gigachat3": "only a text may be looked ahead for",
+    "json": "is no marker", "k2_horizon": "the type of a value", "kimi_k3": "is no marker", "llama": "several objects",
     "mimo": "escaped values", "minicpm5": "escaped values", "minimax_m1": "several objects",
-    "pformat": "no content that a template knows", "pythonic": "no marker and a list", "react": "is no marker",
-    "results": "neither reasoning nor calls", "tool_call": "neither reasoning nor calls",
+    "minimax_m3": "nested is no content", "muse": "names the tool twice", "olmo3": "no marker and a list",
+    "pformat": "pformat is no content", "plamo3": "longer than a marker", "pythonic": "no marker and a list",
+    "react": "is no marker", "results": "neither reasoning nor calls", "step3": "69 bytes",
+    "tool_call": "neither reasoning nor calls",
 }  # fmt: skip
 
 
@@ -391,8 +440,13 @@ def test_a_shipped_grammar_writes_a_template_or_says_why_not(grammar: Grammar) -
         return
     written = grammar.to_response_template("<|im_start|>assistant\n")
     compiled = Grammar.from_response_template(written, f"my_{grammar.name}")
+    # A template knows of no model: what it states holds for its own.
+    own = any(one.get("needs_model") for one in grammar.data.get("reasoning", ()))
+    model = {"model": grammar.models[0].rstrip("*")} if own else {}
     for example in grammar.examples:
-        options = {"finish_reason": example.get("finish", "stop"), **example.get("options", {})}
+        options = {"finish_reason": example.get("finish", "stop"), **model, **example.get("options", {})}
+        if not own and "model" in options:
+            continue
         one = scrub(example["text"], example.get("tools"), grammars=[grammar], **options)
         two = scrub(example["text"], example.get("tools"), grammars=[compiled], **options)
         assert [(call.name, call.arguments) for call in one.calls] == [(c.name, c.arguments) for c in two.calls]
@@ -524,7 +578,7 @@ def test_a_pattern_becomes_pieces() -> None:
 
 def test_a_tokenizer_file_is_a_grammar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "tokenizer_config.json"
-    path.write_text(json.dumps({"model_max_length": 1, "response_template": READ["qwen2"]}), encoding="utf-8")
+    path.write_text(json.dumps({"model_max_length": 1, "response_template": TEMPLATES["qwen2"]}), encoding="utf-8")
     assert Grammar.load(path).name == "response_template"
     assert scrub("<think>a</think>b", grammars=[str(path)]).reasoning == "a"
     assert main(["check", str(path)]) == 0
@@ -536,7 +590,7 @@ def test_a_tokenizer_file_is_a_grammar(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["grammars", str(path)]) == 0
     assert json.loads(capsys.readouterr().out) == Grammar.load(path).data
     alone = tmp_path / "template.json"
-    alone.write_text(json.dumps(READ["qwen2"]), encoding="utf-8")
+    alone.write_text(json.dumps(TEMPLATES["qwen2"]), encoding="utf-8")
     assert Grammar.load(alone).data == Grammar.load(path).data
 
 
@@ -569,7 +623,7 @@ def test_a_large_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_compiled_template_travels() -> None:
-    grammar = Grammar.from_response_template(READ["gemma4"])
+    grammar = Grammar.from_response_template(TEMPLATES["gemma4"])
     scrubber = StreamScrubber(TOOLS, grammars=[grammar])
     scrubber.feed("<|tool_call>call:fi")
     other = copy.deepcopy(scrubber)

@@ -8,8 +8,11 @@ from typing import Any
 from ..bodies import BODIES
 
 
-def examples(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One for each kind of thing that is read: reasoning, a call, a cut call."""
+def examples(data: Mapping[str, Any], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One for each kind of thing that is read: reasoning, a call, a cut call.
+
+    ``settings`` are those of the body that writes a call, where the data has none of its own.
+    """
     out: list[dict[str, Any]] = []
     begins = any(one.get("begins") for one in data.get("reasoning", ()))
     for one in data.get("reasoning", ()):
@@ -19,7 +22,7 @@ def examples(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     render = data.get("render", {})
     if render:
         lead = next((one["close"][0] for one in data.get("reasoning", ()) if begins and one.get("close")), "")
-        text = lead + _call_text(data, render)
+        text = lead + _call_text(data, render, settings)
         call = {"name": "find", "arguments": {"q": "rook"}}
         cut = text[: text.index("rook") + 2]
         out.append({"title": "a call", "text": text, "calls": [call]})
@@ -29,9 +32,9 @@ def examples(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     return out
 
 
-def _call_text(data: Mapping[str, Any], render: Mapping[str, Any]) -> str:
+def _call_text(data: Mapping[str, Any], render: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """One call as the form writes it."""
-    settings: dict[str, Any] = {"form": render.get("form", {})}
+    settings: dict[str, Any] = {**given, "form": render.get("form", {})}
     for one in data.get("body", ()):
         settings |= {**one.get("settings", {}), **{key: one[key] for key in ("quotes",) if key in one}}
     body = BODIES[render["body"]].write("find", {"q": "rook"}, settings)

@@ -24,6 +24,7 @@ class Framing:
 
     grammar: str
     data: Mapping[str, Any]
+    typed: bool = False  # the kind of a message is a token, which is all that tells it
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -44,6 +45,40 @@ class Framing:
         return routes.get(words.strip())
 
 
+@dataclass(frozen=True, slots=True)
+class Typed(Framing):
+    """Messages of one grammar that all begin with one token, and whose kind is another behind the words of a header."""
+
+    typed: bool = True
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What the tokens of a kind make of their message."""
+        shared = [one for one in self.data["envelope"] if one.get("shared")]
+        kinds = {token: "text" for one in self.data["reasoning"] for token in one["close"]}
+        kinds |= {token: "reasoning" for one in self.data["reasoning"] for token in one["open"]}
+        return kinds | {token: "call" for one in shared for token in one["separators"]}
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Those of the kinds, which may stand alone, and what a message begins with."""
+        shared = [one for one in self.data["envelope"] if one.get("shared")]
+        return (*self.kinds, *(token for one in shared for token in one["open"]))
+
+    def channel(self, opener: str) -> str | None:
+        """What a message with this token comes to: "reasoning", "text", "call"; None: it does not say."""
+        return self.kinds.get(opener)
+
+
+@dataclass(slots=True)
+class Pairing:
+    """The keys and values in tags of one grammar, with what other files add to them."""
+
+    envelopes: set[str] = field(default_factory=set)
+    opens: set[str] = field(default_factory=set)  # of keys and values
+    separators: dict[str, str] = field(default_factory=dict)  # what may stand behind the name -> grammar
+
+
 @dataclass(slots=True)
 class Owners:
     """The markers of the shipped files, as far as templates share them."""
@@ -55,8 +90,10 @@ class Owners:
     reasoning: set[str] = field(default_factory=set)  # openers of reasoning
     always: set[str] = field(default_factory=set)  # grammars that come with every choice
     families: list[Family] = field(default_factory=list)
+    pairs: dict[str, Pairing] = field(default_factory=dict)
     frames: list[Framing] = field(default_factory=list)
     renders: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # of the body that writes a grammar's calls
 
     @classmethod
     def of(cls, files: Mapping[str, Mapping[str, Any]]) -> Owners:
@@ -64,6 +101,8 @@ class Owners:
         owners = cls()
         for grammar, data in files.items():
             owners._add(grammar, data)
+        for grammar, data in files.items():
+            owners._add_named(grammar, data)
         return owners
 
     def _add(self, grammar: str, data: Mapping[str, Any]) -> None:
@@ -83,11 +122,32 @@ class Owners:
             calls = frozenset(_folded(opens + word) for opens in openers for word in one.get("call", ()))
             keys = frozenset(_folded(opens + key["name"]) for opens in openers for key in one.get("key", ()))
             self.families.append(Family(grammar, calls, keys))
+        for one in data.get("pairs", ()):
+            pairing = self.pairs.setdefault(one.get("of", grammar), Pairing())
+            pairing.envelopes.update(one.get("envelope", ()))
+            pairing.opens.update(map(_folded, (*one.get("key_open", ()), *one.get("value_open", ()))))
+            pairing.separators.update((_folded(token), grammar) for token in one.get("separator", ()))
         if "frame" in data:
             self.frames.append(Framing(grammar, data["frame"]))
+        if any(one.get("shared") for one in data.get("envelope", ())) and "reasoning" in data:
+            self.frames.append(Typed(grammar, data))
         if data.get("always"):
             self.always.add(grammar)
-        self.renders[grammar] = data.get("render", {})
+        render = self.renders[grammar] = data.get("render", {})
+        bodies = (one for one in data.get("body", ()) if one["syntax"] == render.get("body"))
+        self.settings[grammar] = next((one.get("settings", {}) for one in bodies), {})
+
+    def _add_named(self, grammar: str, data: Mapping[str, Any]) -> None:
+        """Tags of a family in an envelope whose opener carries the name."""
+        for body in data.get("body", ()):
+            if body["syntax"] == "tags" and body.get("named"):
+                family = body.get("settings", {}).get("of", grammar)
+                named = [one for one in data.get("envelope", ()) if one["name"] in body["envelope"]]
+                calls = frozenset(
+                    _folded(word.removesuffix(">")) for one in named if one.get("attributes") for word in one["open"]
+                )
+                keys = frozenset().union(*(one.keys for one in self.families if one.grammar == family))
+                self.families.append(Family(grammar, calls, keys))
 
     def envelope(self, opener: str) -> tuple[str, str] | None:
         """The grammar and the envelope that this marker opens."""
@@ -117,6 +177,18 @@ class Owners:
         """The grammar whose tags these are."""
         both = _folded(call), _folded(key)
         return next((one.grammar for one in self.families if both[0] in one.calls and both[1] in one.keys), None)
+
+    def pairing(self, envelope: str, opens: list[str], values: bool, separators: list[str]) -> list[str]:
+        """The grammars that read keys and values in these tags, behind a name with these texts; none if none does.
+
+        ``values``: each value has an opener of its own.
+        """
+        for grammar, one in self.pairs.items():
+            behind = [one.separators.get(_folded(text)) for text in separators]
+            same = envelope in one.envelopes and one.opens.issuperset(map(_folded, opens))
+            if values and same and None not in behind:
+                return list(dict.fromkeys([grammar, *(name for name in behind if name is not None)]))
+        return []
 
     def framing(self, opener: str) -> Framing | None:
         """The frames that this opener is a header of."""

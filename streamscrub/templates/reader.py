@@ -35,6 +35,7 @@ class _Reader:
         self.tokens: dict[str, None] = {}
         self.lists: dict[str, list[dict[str, Any]]] = {}
         self.render: dict[str, Any] = {}
+        self.settings: Mapping[str, Any] = {}  # of a shipped body that writes the calls
         self.framed = False  # a shipped grammar of frames reads it
 
     def build(self) -> dict[str, Any]:
@@ -53,14 +54,14 @@ class _Reader:
             # Frames read the turns of a whole prompt by themselves.
             data["turn"] = {"own": [marker(one, "start_anchor") for one in self.template.anchors]}
             for anchor in self.template.anchors:
-                if is_special(anchor):
+                if is_special(anchor) and self.owners.envelope(anchor.strip()) is None:
                     self._token(anchor.strip())
         data |= {section: entries for section, entries in self.lists.items() if entries}
         if self.tokens:
             data["control"] = {"tokens": list(self.tokens)}
         if self.render:
             data["render"] = self.render
-        data["example"] = examples(data)
+        data["example"] = examples(data, self.settings)
         return data
 
     def _put(self, section: str, **entry: Any) -> None:
@@ -94,7 +95,8 @@ class _Reader:
             raise Unfit(f"{field.key}.content", f"{framing.grammar} reads messages in JSON only")
         self._need(framing.grammar)
         self.render = dict(self.owners.renders[framing.grammar])
-        self.framed = True
+        self.settings = self.owners.settings[framing.grammar]
+        self.framed = not framing.typed
         return True
 
     def _led(self, field: Field) -> list[Way]:
@@ -155,7 +157,11 @@ class _Reader:
             envelope = self._envelope(opener, opener.closes)
             settings = _json_keys(field, call)
             self._body(envelope, "json_call", quotes=quotes, settings=settings)
-            self._written(opener, "json_call", f"{opener.head}\n{{call}}\n{opener.close}")
+            if field.each:
+                calls = f"{opener.head}[{{calls}}]{opener.close}"
+                self._written(opener, "json_call", "{call}", calls=calls, join=", ")
+            else:
+                self._written(opener, "json_call", f"{opener.head}\n{{call}}\n{opener.close}")
             return
         _captured(field, call, opener, "content")
         if field.args.get("unquoted_keys") and opener.header == "{name}":
@@ -234,12 +240,23 @@ class _Reader:
             self._need(owner)
             for wrapper in opener.wrappers:
                 self._wrapper(opener, wrapper)
-            form = {
-                "call_open": f"{opener.written}\n",
-                "value": f"{tag.written}\n",
-                "call_close": opener.inner_close,
-            }
-            self._written(opener, "tags", "{call}", form=form)
+            before, after = f"{opener.written}\n", opener.inner_close
+            form = {"call_open": before, "value": f"{tag.written}\n", "call_close": after}
+            written = "{call}"
+            if self.owners.renders[owner].get("form", {}).get("call_open") == "":  # the envelope carries the name
+                form |= {"call_open": "", "call_close": ""}
+                written = before + written + after
+            self._written(opener, "tags", written, form=form)
+            return
+        pair = f"{tag.written}\n"
+        owners = self._owned_pairs(opener, tag) if not repeats else []
+        if owners:
+            for grammar in owners:
+                self._need(grammar)
+            for wrapper in opener.wrappers:
+                self._wrapper(opener, wrapper)
+            form = {"head": f"{opener.form.rstrip()}\n", "pair": pair}
+            self._written(opener, "pairs", f"{opener.head}{{call}}{opener.close}", form=form)
             return
         headed = bool(opener.tail.strip())
         envelope = self._envelope(opener, opener.closes, header=headed)
@@ -247,7 +264,6 @@ class _Reader:
             "pairs", envelope=[envelope], order=_BEFORE_BODY, headed=headed, newline=tag.newline, repeats=repeats,
             key_open=tag.key_open, key_close=tag.key_close, value_open=tag.value_open, value_close=tag.value_close,
         )  # fmt: skip
-        pair = f"{tag.written}\n"
         if headed:
             self._written(opener, "pairs", f"{opener.written}\n{{call}}{opener.close}", form={"head": "", "pair": pair})
         else:
@@ -259,6 +275,17 @@ class _Reader:
         if heads[0] is None or heads[1] is None or tag.value_open or not opener.tail.strip().endswith(">"):
             return None
         return self.owners.family(heads[0].group(1), heads[1].group(1))
+
+    def _owned_pairs(self, opener: Opener, tag: Tag) -> list[str]:
+        """The shipped grammars that read these pairs in this envelope, with what stands behind the name."""
+        envelopes = {self.owners.envelope(head) for head in opener.heads}
+        owner = envelopes.pop()
+        headers = ("{name}", *(f"{{name}}{one}" for one in opener.separators))
+        if envelopes or owner is None or opener.header not in headers:
+            return []
+        opens = [*tag.key_open, *tag.value_open]
+        found = self.owners.pairing(owner[1], opens, bool(tag.value_open), opener.separators)
+        return [owner[0], *found] if found else []
 
     # -- the parts of a call's grammar
 

@@ -41,6 +41,8 @@ class _Writer:
         if frame is not None and str(self.render.get("call", "")).startswith(tuple(frame.get("start", ()))):
             self._messages(frame)
             anchors = anchors or [start + role for start in frame["start"] for role in frame["roles"]]
+        elif any(one.get("shared") for one in self._all("envelope")):
+            self._typed()
         else:
             self._reasoning()
             if self.render:
@@ -92,6 +94,20 @@ class _Writer:
             "repeats": True,
             "transform": _CALL,
         }
+
+    def _typed(self) -> None:
+        """Messages whose kind is a token behind the words of a header: one field for each kind."""
+        shared = next(one for one in self._all("envelope") if one.get("shared"))
+        calls = shared["separators"]
+        reasoning = next(iter(self._all("reasoning")))
+        starts = "|".join(re.escape(one) for one in shared["open"] if one not in calls)
+        kinds = {"thinking": reasoning["open"], "content": reasoning["close"], "tool_calls": calls[:1]}
+        for name, tokens in kinds.items():
+            opener = f"(?:{starts})?[^<]*{_any(tokens)}"
+            self.fields[name] = {"open_pattern": opener, "close": _one(shared["close"][:1]), "repeats": True}
+        self.fields["thinking"] |= _ALL
+        self.fields["content"] |= _ALL
+        self.fields["tool_calls"] |= {key: value for key, value in self._json_call().items() if "pattern" not in key}
 
     # -- calls
 
@@ -152,23 +168,38 @@ class _Writer:
         """A template needs a marker, and forms without one have none."""
         openers = [literal for one in self._all("envelope") for literal in one.get("open", ())]
         openers += [sigils[0] for one in self._all("tags") for sigils in one.get("sigils", ())]
-        if not opener or not opener.startswith(tuple(word for literal in openers for word in spelled(literal, True))):
+        words = tuple(word.lower() for literal in openers for word in spelled(literal, True))
+        if not opener or not opener.lower().startswith(words):
             raise Unfit("render.call", f"{opener[:30]!r} is no marker that opens a call")
 
     def _json_call(self) -> dict[str, Any]:
-        before, after = self._around("call", "{call}")
-        if not before.strip():
-            raise Unfit("render.calls", "several objects behind one opener are no JSON")
-        keys: Mapping[str, str] = next((one.get("settings", {}) for one in self._bodies("json_call")), {})
-        call: Any = "{content}"
-        if "name_key" in keys:
-            call = {"name": f"{{content.{keys['name_key']}}}", "arguments": f"{{content.{keys['arguments_key']}}}"}
-        delimiters = self._delimiters(_escaped(before.strip()), before, after)
-        args = self._json_args("json_call")
-        return {**delimiters, "content": "json", **args, "transform": {"type": "function", "function": call}}
+        before, after = (text.strip() for text in self._around("call", "{call}"))
+        settings: Mapping[str, str] = next((one.get("settings", {}) for one in self._bodies("json_call")), {})
+        own = {key.removesuffix("_key"): word for key, word in settings.items() if key in ("name_key", "arguments_key")}
+        keys = {"name": "name", "arguments": "arguments", **own}
+        args = {"content": "json", **self._json_args("json_call")}
+        if not before:
+            delimiters = self._listed("several objects behind one opener are no JSON")
+            call: Any = {key: f"{{{word}}}" for key, word in keys.items()}
+            args["transform_each"] = True
+        else:
+            delimiters = self._delimiters(_escaped(before), before, after)
+            call = {key: f"{{content.{word}}}" for key, word in keys.items()} if own else "{content}"
+        return {**delimiters, **args, "transform": {"type": "function", "function": call}}
+
+    def _listed(self, otherwise: str) -> dict[str, Any]:
+        """Opener and closer of a list of all calls in brackets."""
+        before, after = (text.strip() for text in self._around("calls", "{calls}"))
+        opener, bracket, rest = before.rpartition("[")
+        if not bracket or rest or not opener.strip() or not after.startswith("]"):
+            raise Unfit("render.calls", otherwise)
+        self._starts(before)
+        closer = after[1:].strip()
+        return {"open": _one(self._alike("open", opener.strip())), **({"close": closer} if closer else {})}
 
     def _bodies(self, syntax: str) -> list[Mapping[str, Any]]:
-        return [one for one in self.data.get("body", ()) if one["syntax"] == syntax]
+        own = [one for one in self.data.get("body", ()) if one["syntax"] == syntax]
+        return own or [one for one in self._all("body") if one["syntax"] == syntax]
 
     def _json_args(self, syntax: str, **more: Any) -> dict[str, Any]:
         quotes = [quote for one in self._bodies(syntax) for quote in one.get("quotes", ())]
@@ -195,20 +226,13 @@ class _Writer:
         return {**delimiters, "content": "kv-lines", "content_args": args, "transform": _CALL}
 
     def _loose(self) -> dict[str, Any]:
-        before, after = self._around("call", "{call}")
-        delimiters = self._delimiters(f"{_escaped(before.strip())}call:(?P<name>[\\w.-]+)", before, after)
+        before, after = (text.strip() for text in self._around("call", "{call}"))
+        delimiters = self._delimiters(f"{_escaped(before)}call:(?P<name>[\\w.-]+)", before, after)
         args = self._json_args("loose_object", unquoted_keys=True)
         return {**delimiters, "content": "json", **args, "transform": _CALL}
 
     def _python(self) -> dict[str, Any]:
-        before, after = self._around("calls", "{calls}")
-        opener, bracket, _ = before.rpartition("[")
-        if not bracket or not opener.strip() or not after.startswith("]"):
-            raise Unfit("render.calls", "is no marker and a list in brackets")
-        self._starts(opener)
-        field: dict[str, Any] = {"open": opener.strip()}
-        if after[1:].strip():
-            field["close"] = after[1:].strip()
+        field = self._listed("is no marker and a list in brackets")
         function = {"name": "{name}", "arguments": "{arguments}"}
         transform = {"type": "function", "function": function}
         return {**field, "content": "python-call-list", "transform_each": True, "transform": transform}
@@ -223,6 +247,8 @@ class _Writer:
         return {**delimiters, **_tag_content(form["value"])}
 
     def _pairs(self) -> dict[str, Any]:
+        if any(one.get("type_open") for one in self._all("pairs")):
+            raise Unfit("pairs.type_open", "a template has no word for the type of a value")
         form, (before, after) = self.render["form"], self._around("call", "{call}")
         opener = f"{before}{form['head']}".strip()
         delimiters = self._delimiters(_pattern(opener), _head(opener), after)
@@ -243,6 +269,8 @@ def _head(form: str) -> str:
 def _pattern(form: str) -> str:
     """A text with fields as a pattern that captures them."""
     pieces = _FIELDS.split(form)
+    if pieces[1::2].count("name") > 1:
+        raise Unfit("render.call", "names the tool twice")
     out = []
     for at, piece in enumerate(pieces):
         if at % 2 == 0:
