@@ -15,7 +15,20 @@ from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader, Run, UntilCloser
+from .reading import (
+    BLANK,
+    DEAD,
+    DONE,
+    FENCE_RUN,
+    MORE,
+    NOTHING,
+    PADDING,
+    Around,
+    Reader,
+    Run,
+    UntilCloser,
+    behind_tokens,
+)
 from .sentinels import CUT, Sentinels
 
 # A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
@@ -25,9 +38,6 @@ _NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" %
 _ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
 _FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
 _FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
-_PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")
-_FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
-_FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +117,7 @@ class BlockReader:
     run: Run | None = None
     closed: bool = False  # the closer was there
     implicit: bool = False  # ended by what follows, not by the end of the stream
+    frayed: bool = False  # the stream ended in what may still have been padding of it, behind ``at``
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
     attributed: bool = False  # the opener's tag is not at its end yet
@@ -464,11 +475,9 @@ class BlockReader:
         done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
         i = done
         while True:
-            run = _PADDING.match(buf, i, end)
+            run = PADDING.match(buf, i, end)
             i = run.end() if run is not None else i
-            fence = _FENCE_RUN.match(buf, i, end)
-            if fence is None and not final and _FENCE_CUT.match(buf, i, end):
-                return MORE
+            fence = FENCE_RUN.match(buf, i, end)
             if fence is None or envelope.around.close.at(buf, i, end, final) != 0:
                 break
             if fence.end() == end and not final:
@@ -491,6 +500,16 @@ class BlockReader:
             # The stream ended inside the closer.
             self.at = end
             return DONE
+        if size == 0:
+            verdict, k = behind_tokens(buf, i, end, envelope.around, envelope.around.close)
+            if verdict == MORE:
+                if not final:
+                    return MORE
+                self.at = self._trim(buf, done, i)
+                self.frayed = True
+                return DONE
+            if verdict == DONE:
+                i, size = k, envelope.around.close.at(buf, k, end)
         if size > 0:
             self.at = i + size
             self.closed = True

@@ -287,7 +287,10 @@ class _Union:
     def _targets(self, tables: Tables) -> None:
         leaks = tuple(role.literal.decode() for role in self.inside if role.special or role.kind is Kind.CLOSE)
         common = {"leaks": leaks, "quotes": self.quotes}
-        plain = Around(NOTHING, _sentinels(self.inside), tables.special, sentinels(_encode(self.quotes)))
+        control = _exact(role for role in self.inside if role.special and role.kind is Kind.CONTROL)
+        calls = self._of(Kind.OPEN, Kind.TAG)
+        quotes = sentinels(_encode(self.quotes))
+        plain = Around(NOTHING, _sentinels(self.inside), tables.special, quotes, control, calls)
         families = {name: self._tags(family, plain) for name, family in self.families.items()}
         uses = {}
         for name, settings in families.items():

@@ -12,14 +12,13 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
+from ..reading import BLANK, DEAD, DONE, FENCE_RUN, MORE, PADDING, Around, Run, behind_tokens, plain_run
 from ..sentinels import CUT, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
 
-_SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
 # A tokenizer that loses blanks glues the attribute to the name of its tag.
 _GLUED: Final = re.compile(rb"name[ \t]{0,8}+=")
@@ -123,7 +122,7 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_first", "_json", "_key_at", "_offer", "_phase", "_read",
+        "_around", "_behind", "_closer", "_counted", "_first", "_frayed", "_json", "_key_at", "_offer", "_phase", "_read",
         "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
         "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
@@ -159,6 +158,7 @@ class TagsReader:
         self._wait = -1  # where the wait for the value's own closer began
         self._sought = -1  # up to here the end of the value's CDATA section was looked for
         self._shell = b""  # the closer of an element around all parameters
+        self._frayed = -1  # the bytes end in what may still be padding, from here on
         if "name" in settings:
             self._named(settings["name"])
             self._phase = _ITEMS
@@ -172,6 +172,7 @@ class TagsReader:
             value.end -= by
         if self._value is not None:
             self._value.start -= by
+        self._frayed -= by
         self._closer -= by
         self._behind -= by
         self._strong -= by
@@ -254,14 +255,21 @@ class TagsReader:
         tags, around = self._tags, self._around
         self.run = None
         self.torn = False
+        self._frayed = -1
         while True:
-            # Behind an object, surplus brackets are padding as well.
-            run = (BLANK if self._json is None else _SURPLUS).match(buf, self.at, end)
+            # Behind an object, surplus brackets and fence runs are padding as well.
+            run = (BLANK if self._json is None else PADDING).match(buf, self.at, end)
             i = run.end() if run is not None else self.at
             if i - self.at > MAX_BLANKS:
                 return self._over() if self.evidence else DEAD
             if i == end:
                 return MORE
+            fence = FENCE_RUN.match(buf, i, end) if self._json is not None else None
+            if fence is not None:
+                if fence.end() == end:
+                    return MORE
+                self.at = fence.end()
+                continue
             if not self.values and self._json is None and buf[i] in b"{[":
                 self._json = (
                     JsonReader(i, around) if self.name else json_call.CallReader(i, around, self._offer, self._settings)
@@ -305,6 +313,14 @@ class TagsReader:
                 continue
             if not self.evidence:
                 return DEAD
+            if (self._json is not None or self.values) and around.close.at(buf, i, end, True) <= 0:
+                verdict, k = behind_tokens(buf, i, end, around, tags.call_close)
+                if verdict == MORE:
+                    self._frayed = i
+                    return MORE
+                if verdict == DONE:
+                    self.at = k
+                    continue
             if other > 0:
                 return self._wrapped(buf, i, end)
             if self._shell and self._shell.startswith(buf[i : i + len(self._shell)]):
@@ -740,7 +756,7 @@ class TagsReader:
 
         -1 if it is open in any case, or if all of it belongs to the call.
         """
-        return self._behind if self._phase == _VALUE else -1
+        return self._behind if self._phase == _VALUE else self._frayed if self._phase == _ITEMS else -1
 
     @property
     def settled(self) -> bool:

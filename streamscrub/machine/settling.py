@@ -94,8 +94,10 @@ class Settling(Release):
         assert isinstance(reader, LineReader)
         buf, offer = self._buf, self._offer
         if verdict == MORE:
-            if reader.evidence and self._cut_off:
-                self._reject(candidate, "truncated", reader.name, len(buf), "the stream ended inside the call")
+            found = reader.calls(buf) if reader.valued else []
+            if self._cut_off and (declared(found, offer) if reader.valued else reader.evidence):
+                name = found[0].name if found else reader.name
+                self._reject(candidate, "truncated", name, len(buf), "the stream ended inside the call")
                 return False
             self._muted = len(buf)
             return self._refute(candidate)
@@ -147,6 +149,8 @@ class Settling(Release):
             self._muted = max(self._muted, reader.at)
             return self._refute(candidate)
         stop = reader.at if verdict == DONE else self._end_of(reader.inner)
+        if reader.frayed and self._cut_off:
+            stop = len(buf)
         parts = list(reader.parts)
         if verdict == MORE:
             part = reader.open_part(len(buf), self._cut_off)

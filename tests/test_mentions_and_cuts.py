@@ -1,0 +1,110 @@
+"""Words that only mention markup, and streams that end where markup is not at its end: each at every chunking."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from streamscrub import Scrubbed
+
+from .feeding import scrub_all_ways
+
+TEXT: Final = {"type": "string"}
+TOOLS: Final[list[dict[str, Any]]] = [
+    {
+        "name": "run_cmd",
+        "parameters": {
+            "type": "object",
+            "properties": {"cmd": TEXT, "timeout": {"type": "integer"}},
+            "required": ["cmd"],
+        },
+    },
+    {"name": "list_jobs", "parameters": {"type": "object", "properties": {}}},
+    {
+        "name": "save_doc",
+        "parameters": {"type": "object", "properties": {"path": TEXT, "text": TEXT}, "required": ["path", "text"]},
+    },
+]
+CALL: Final = '{"name": "run_cmd", "arguments": {"cmd": "x"}}'
+RUN: Final = ("run_cmd", {"cmd": "x"})
+FENCE: Final = "```"
+
+
+def read(text: str, finish: str = "stop", tools: Any = TOOLS, **options: Any) -> Scrubbed:
+    return scrub_all_ways(text, tools, finish, **options)
+
+
+def calls(result: Scrubbed) -> list[tuple[str, dict[str, Any]]]:
+    return [(call.name, call.arguments) for call in result.calls]
+
+
+def reasons(result: Scrubbed) -> list[tuple[str, str | None]]:
+    return [(one.reason, one.name) for one in result.rejected]
+
+
+# What may stand behind a body and still belong to its block.
+OPENED: Final = {
+    "JSON in a tag": "<tool_call>" + CALL,
+    "JSON in a fence in a tag": f"<tool_call>\n{FENCE}json\n{CALL}",
+    "JSON behind a name": '<tool_call name="run_cmd">{"cmd": "x"}',
+    "JSON in an invoke": '<invoke name="run_cmd">{"cmd": "x"}',
+    "JSON in a function tag": '<function=run_cmd>{"cmd": "x"}',
+    "parameters": '<invoke name="run_cmd"><parameter name="cmd">x</parameter>',
+    "pairs": "<tool_call>run_cmd<arg_key>cmd</arg_key><arg_value>x</arg_value>",
+    "Kimi": '<|tool_call_begin|>functions.run_cmd:0<|tool_call_argument_begin|>{"cmd": "x"}',
+    "DeepSeek": f'<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_cmd\n{FENCE}json\n{{"cmd": "x"}}',
+    "DSML": '<｜DSML｜invoke name="run_cmd">{"cmd": "x"}',
+}
+JSON: Final = [name for name in OPENED if name not in ("parameters", "pairs")]
+
+
+@pytest.mark.parametrize("piece", ["", "\n", "<|", "<|im_e", "<|im_end|>", "\n<|im_end|>\n"])
+@pytest.mark.parametrize("form", OPENED)
+def test_a_block_whose_padding_was_cut_is_not_run(form: str, piece: str) -> None:
+    result = read(OPENED[form] + piece, "length")
+    assert reasons(result) == [("truncated", "run_cmd")]
+    assert not result.calls
+    assert not result.text
+
+
+@pytest.mark.parametrize("piece", ["`", "\n`", "\n``", "\n~", f"\n{FENCE}", "\n~~~\n", f"\n{FENCE}\n<|im"])
+@pytest.mark.parametrize("form", JSON)
+def test_nor_one_cut_in_a_fence_run(form: str, piece: str) -> None:
+    result = read(OPENED[form] + piece, "length")
+    assert reasons(result) == [("truncated", "run_cmd")]
+    assert not result.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{FENCE}json\n{CALL}\n`",
+        f"{FENCE}json\n{CALL}\n``",
+        f"{FENCE}\n{CALL}\n`",
+        f"~~~json\n{CALL}\n~~",
+        CALL + "<|",
+        CALL + " <|im_e",
+        f'Action:\n{FENCE}json\n[{{"tool_name": "run_cmd", "parameters": {{"cmd": "x"}}}}]\n``',
+    ],
+)
+def test_nor_a_form_without_a_marker_that_was_cut_at_its_end(text: str) -> None:
+    result = read(text, "length")
+    assert reasons(result) == [("truncated", "run_cmd")]
+    assert not result.text
+
+
+def test_with_an_ordinary_end_the_same_blocks_are_calls() -> None:
+    for opened in OPENED.values():
+        for piece in ("", "\n", "<|im_end|>", "<|im_e"):
+            result = read(opened + piece)
+            assert calls(result) == [RUN], opened + piece
+            assert not result.text
+
+
+@pytest.mark.parametrize("closer", ["</tool_call>", "<|im_end|></tool_call>", "\n<|im_end|>\n```\n</tool_call>"])
+def test_tokens_that_carry_nothing_are_padding_before_the_closer(closer: str) -> None:
+    result = read(f"<tool_call>{CALL}{closer}ok")
+    assert calls(result) == [RUN]
+    assert not result.calls[0].repairs
+    assert result.text == "ok"
