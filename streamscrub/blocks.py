@@ -13,6 +13,7 @@ from typing import Final
 
 from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
+from .bodies.tags import bare_tag
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
 from .reading import (
@@ -240,7 +241,9 @@ class BlockReader:
             return MORE
         if buf[i] in envelope.around.leads or buf[i] in envelope.inner.leads:
             separator = envelope.separators.at(buf, i, end, final)
-            parameter = self._parameter(buf, i, end)
+            verdict, parameter = self._parameter(buf, i, end)
+            if verdict == MORE:
+                return MORE
             for markers in (envelope.inner, envelope.around.close, envelope.around.outer):
                 size = markers.at(buf, i, end, final) if separator <= 0 and parameter is None else 0
                 if size == CUT or separator == CUT:
@@ -293,13 +296,17 @@ class BlockReader:
             self._begin(envelope.uses, i, None, None)
         return -1
 
-    def _parameter(self, buf: bytearray, i: int, end: int) -> Use | None:
-        """The body whose parameter opens at ``i``, if this opener carries names."""
+    def _parameter(self, buf: bytearray, i: int, end: int) -> tuple[int, Use | None]:
+        """The body whose parameter opens at ``i``, if this opener carries names: one that has a name itself."""
         for use in self.envelope.named:
             tags = use.settings.get("tags")
-            if tags is not None and tags.key_open.at(buf, i, end) > 0:
-                return use
-        return None
+            size = tags.key_open.at(buf, i, end) if tags is not None else 0
+            if size > 0:
+                verdict, stop, _ = read_attributes(buf, i + size, end)
+                if verdict == MORE:
+                    return MORE, None
+                return DONE, None if bare_tag(buf, i + size, stop) else use
+        return DONE, None
 
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""

@@ -108,3 +108,44 @@ def test_tokens_that_carry_nothing_are_padding_before_the_closer(closer: str) ->
     assert calls(result) == [RUN]
     assert not result.calls[0].repairs
     assert result.text == "ok"
+
+
+OPENERS: Final = ["<function=list_jobs>", '<invoke name="list_jobs">', '<｜DSML｜invoke name="list_jobs">']
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+@pytest.mark.parametrize("opener", OPENERS)
+def test_words_behind_an_opener_make_no_call_of_a_tool_that_needs_nothing(opener: str, finish: str) -> None:
+    result = read(f"In that dialect {opener} opens a call.\nMore follows.", finish)
+    assert reasons(result) == [("malformed", "list_jobs")]
+    assert not result.calls
+    assert result.text == "In that dialect opens a call.\nMore follows."
+
+
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [(OPENERS[0], "</function>"), (OPENERS[1], "</invoke>"), (OPENERS[2], "</｜DSML｜invoke>")],
+)
+def test_words_before_the_closer_on_their_line_belong_to_the_block(opener: str, closer: str) -> None:
+    result = read(f"{opener}please{closer}ok")
+    assert reasons(result) == [("malformed", "list_jobs")]
+    assert result.text == "ok"
+    for nothing in ("", " ", "\n"):
+        assert calls(read(f"{opener}{nothing}{closer}ok")) == [("list_jobs", {})]
+    assert calls(read(f"{opener}\nSome words.")) == [("list_jobs", {})]
+
+
+@pytest.mark.parametrize("word", ["invoke", "function", "tool_call"])
+def test_two_tags_without_a_name_are_words(word: str) -> None:
+    text = f"The <{word}> <parameter> tags are described in chapter 4.\n\nMore text follows here."
+    assert read(text).text == text
+    assert read(text, "length").text == text
+
+
+def test_a_parameter_without_a_name_is_words_behind_a_mention() -> None:
+    result = read('Use <invoke name="run_cmd"> <parameter> tags.\nMore.')
+    assert reasons(result) == [("malformed", "run_cmd")]
+    assert result.text == "Use <parameter> tags.\nMore."
+    result = read('<invoke name="run_cmd"><parameter>ls</parameter></invoke>ok')
+    assert reasons(result) == [("malformed", "run_cmd")]
+    assert result.text == "ok"

@@ -103,6 +103,11 @@ def _attributes(buf: bytearray, i: int, end: int) -> tuple[int, int, dict[str, s
     return verdict, j, found
 
 
+def bare_tag(buf: bytearray, i: int, end: int) -> bool:
+    """Is there nothing but its end behind the name of a tag, which ends at ``end``?"""
+    return buf[i:end].strip() == b">"
+
+
 class Value:
     """One parameter as it was read: where its text stands and what ended it."""
 
@@ -122,8 +127,8 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_first", "_frayed", "_json", "_key_at", "_offer", "_phase", "_read",
-        "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
+        "_around", "_behind", "_closer", "_counted", "_first", "_frayed", "_json", "_key_at", "_offer", "_phase",
+        "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak", "at", "attributes",
         "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
@@ -140,7 +145,7 @@ class TagsReader:
         self._read: set[str] = set()  # their keys
         self.repairs: list[Repair] = []  # of the tags themselves
         self.torn = False  # the bytes end inside the opener of a parameter
-        self.mention = False  # only words follow the tag, and its tool needs more
+        self.mention = False  # only words follow the tag
         self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
         self._settings = settings
@@ -205,7 +210,7 @@ class TagsReader:
             elif self._phase == _ITEMS:
                 verdict = self._items(buf, end, final)
             elif self._phase == _KEY:
-                verdict = self._key(buf, end)
+                verdict = self._key(buf, end, final)
             elif self._phase == _HEAD:
                 verdict = self._head(buf, end)
             elif self._phase == _ELEMENT:
@@ -282,7 +287,7 @@ class TagsReader:
                 return MORE
             if size > 0 and _WORD.match(buf, i + size, end) is not None and _GLUED.match(buf, i + size, end) is None:
                 # The name of the tag goes on, so it is another one.
-                return self._foreign(buf, i, end) if self.evidence else DEAD
+                return self._foreign(buf, i, end, final) if self.evidence else DEAD
             if size > 0:
                 self._key_at = i
                 self.at = i + size
@@ -331,7 +336,7 @@ class TagsReader:
                 continue
             if self._json is not None or (self.values and self.values[-1].opener):
                 return self._over()
-            return self._foreign(buf, i, end)
+            return self._foreign(buf, i, end, final)
 
     def _over(self) -> int:
         """The call ends without its closer, before the blanks that stand here."""
@@ -352,7 +357,7 @@ class TagsReader:
                 self.at = tail.end()
         return self._over()
 
-    def _foreign(self, buf: bytearray, i: int, end: int) -> int:
+    def _foreign(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """An unknown byte where a parameter or the closer is due. An element may stand for a parameter."""
         if CHILD_CUT.match(buf, i, end) is not None or _TAG_CUT.match(buf, i, end) is not None:
             return MORE
@@ -378,11 +383,30 @@ class TagsReader:
                 self._phase = _ELEMENT
                 return -1
         if _TAG.match(buf, i, end) is None:
+            if not self.values and b"\n" not in buf[self._first : i]:
+                return self._words(buf, i, end, final)
             self.mention = not self.values and (self.tool is None or bool(self.tool.required))
             return DONE if self.mention else self._over()
         self._wait = i
         self._phase = _JUNK
         return -1
+
+    def _words(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """Words stand directly behind the opener, so this is no call. They belong to it if its closer is on their line;
+        else the opener was only mentioned."""
+        newline = buf.find(b"\n", i, min(end, i + MAX_HEADER))
+        limit = newline if newline >= 0 else min(end, i + MAX_HEADER)
+        decided = final or limit < end
+        at, size = self._tags.ends.find(buf, i, limit, decided)
+        closing = self._tags.call_close.at(buf, at, limit, decided) if size > 0 else 0
+        tail = TAG_END.match(buf, at + closing, end) if closing > 0 else None
+        if tail is None and (size <= 0 or TAG_END_CUT.match(buf, at + closing, end) is not None) and not decided:
+            return MORE
+        self.mention = tail is None
+        self.closed = tail is not None
+        self.at = tail.end() if tail is not None else self._first
+        self.fault = "" if self.mention else "words stand in the call"
+        return DONE
 
     def _in_element(self, buf: bytearray, end: int, final: bool) -> int:
         """In an element that stands for a parameter: up to its closer, or to the end of the call if it has none."""
@@ -449,12 +473,18 @@ class TagsReader:
         self.broken = True
         return DONE
 
-    def _key(self, buf: bytearray, end: int) -> int:
+    def _key(self, buf: bytearray, end: int, final: bool) -> int:
         verdict, i, found = _attributes(buf, self.at, end)
         if verdict == MORE:
             return MORE
         if verdict == DEAD and not (self.evidence or self.values):
             return DEAD
+        if not self.values and not self._settings.get("special") and bare_tag(buf, self.at, i):
+            # One without a name proves nothing: prose mentions both tags.
+            if not self.evidence:
+                return DEAD
+            if b"\n" not in buf[self._first : self._key_at]:
+                return self._words(buf, self._key_at, end, final)
         self.evidence = True
         # A tag that cannot be read opens a parameter all the same, one without a name.
         key = found.get("name", found.get("key", "")) if verdict == DONE else ""
