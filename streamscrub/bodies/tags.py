@@ -406,6 +406,7 @@ class TagsReader:
         self.closed = tail is not None
         self.at = tail.end() if tail is not None else self._first
         self.fault = "" if self.mention else "words stand in the call"
+        self._phase = _ITEMS
         return DONE
 
     def _in_element(self, buf: bytearray, end: int, final: bool) -> int:
