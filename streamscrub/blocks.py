@@ -197,6 +197,11 @@ class BlockReader:
                 return verdict
 
     @property
+    def opened(self) -> int:
+        """The index behind the opener while no body was met, -1 inside it."""
+        return -1 if self._phase == _HEAD else self._from
+
+    @property
     def inner(self) -> Reader | None:
         """The reader that runs inside this one."""
         return self._alive[0].reader if len(self._alive) == 1 else None

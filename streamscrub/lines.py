@@ -203,7 +203,7 @@ class BareReader(LineReader):
             i = run.end() if run is not None else self.end
             if i - self.end > MAX_BLANKS or i < end:
                 return DEAD
-            self.met = final
+            # Its end is that of the response, which a cut one never reaches.
             self.at = self.end if final else i
             return DONE if final else MORE
         i = self.at

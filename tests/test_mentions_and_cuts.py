@@ -149,3 +149,58 @@ def test_a_parameter_without_a_name_is_words_behind_a_mention() -> None:
     result = read('<invoke name="run_cmd"><parameter>ls</parameter></invoke>ok')
     assert reasons(result) == [("malformed", "run_cmd")]
     assert result.text == "ok"
+
+
+@pytest.mark.parametrize("opener", ["<tool_call>", '<tool_call name="run_cmd">', "<invoke>", '<invoke name="nobody">'])
+def test_a_whole_opener_alone_on_its_line_is_dropped_at_the_end(opener: str) -> None:
+    assert read(f"Words.\n{opener}").text == "Words.\n"
+    assert read(f"Words.\n{opener}\n").text == "Words.\n"
+    assert read(f"Words {opener}").text == f"Words {opener}"
+
+
+def test_without_tools_the_object_is_whole_only_at_an_ordinary_end() -> None:
+    text = '{"name": "q", "arguments": {"a": 1}}'
+    assert reasons(read(text, "length", None)) == [("truncated", "q")]
+    assert calls(read(text, "stop", None)) == [("q", {"a": 1})]
+
+
+BEFORE_OBSERVATION: Final = [
+    f"<tool_call>{CALL}</tool_call>",
+    f"[TOOL_CALLS][{CALL}]",
+    '<invoke name="run_cmd"><parameter name="cmd">x</parameter></invoke>',
+    CALL,
+    f"{FENCE}tool_call\n{CALL}\n{FENCE}",
+    '<|tool_call_begin|>functions.run_cmd:0<|tool_call_argument_begin|>{"cmd": "x"}<|tool_call_end|>',
+]
+
+
+@pytest.mark.parametrize("call", BEFORE_OBSERVATION)
+def test_an_observation_counts_only_behind_an_action(call: str) -> None:
+    answer = "Observation: it rained.\nSo stay in."
+    result = read(f"{call}\n{answer}")
+    assert calls(result) == [RUN]
+    assert result.text == answer
+    result = read(f'Action: run_cmd\nAction Input: {{"cmd": "x"}}\n{answer}')
+    assert calls(result) == [RUN]
+    assert not result.text
+
+
+@pytest.mark.parametrize("limit", range(20, 120, 7))
+def test_the_name_of_a_call_that_is_too_large_depends_on_its_first_bytes_only(limit: int) -> None:
+    body = '{"path": "p", "text": "' + "x" * 120 + '"}'
+    for text in (
+        f"<|tool_call_begin|>functions.save_doc:0<|tool_call_argument_begin|>{body}<|tool_call_end|>",
+        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>save_doc\n{FENCE}json\n{body}\n{FENCE}<｜tool▁call▁end｜>",
+        f'<tool_call>{{"name": "save_doc", "arguments": {body}}}</tool_call>',
+        f'<invoke name="save_doc">{body}</invoke>',
+        f"<|channel|>commentary to=functions.save_doc<|message|>{body}<|call|>",
+        f"{FENCE}tool_call\n" + f'{{"name": "save_doc", "arguments": {body}}}\n{FENCE}',
+    ):
+        for one in read(text, max_call_bytes=limit).rejected:
+            assert one.reason == "too_large"
+
+
+def test_a_key_without_its_end_is_malformed_where_the_call_has_one() -> None:
+    assert reasons(read("<tool_call>list_jobs<arg_key></tool_call>")) == [("malformed", "list_jobs")]
+    assert reasons(read("<tool_call>run_cmd<arg_key>cmd</tool_call>", "length")) == [("malformed", "run_cmd")]
+    assert reasons(read("<tool_call>run_cmd<arg_key>cm", "length")) == [("truncated", "run_cmd")]

@@ -194,6 +194,11 @@ class TagsReader:
         return min([self.at, *marks, *([self._json.keep] if self._json is not None else [])])
 
     @property
+    def opened(self) -> int:
+        """The index behind the opener, -1 inside it."""
+        return -1 if self._phase == _HEAD else self._first
+
+    @property
     def inner(self) -> JsonReader | None:
         """The reader of a JSON body."""
         return self._json if self._phase == _JSON else None

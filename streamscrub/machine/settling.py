@@ -288,7 +288,6 @@ class Settling(Release):
                 return self._refute(candidate)
             self._markup("cut_marker", start, end)
             return False
-        opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
@@ -301,8 +300,10 @@ class Settling(Release):
         if begins:
             self._reject(candidate, "truncated", None, end, "the stream ended before the name was whole")
             return False
-        whole = rest.startswith(b">") or opener.endswith((b">", b":", b"["))
-        alone = whole and not rest.strip(b"> \t\r\n") and self._line is not None and not self._line.strip()
+        opened = reader.opened if isinstance(reader, BlockReader | TagsReader) else -1
+        whole = opened >= 0
+        nothing = not buf[max(opened, start + candidate.size) : end].strip()
+        alone = whole and nothing and self._line is not None and not self._line.strip()
         directly = not rest and not whole and self._after_markup and self._after_call
         if candidate.special or self._cut_off or alone or directly:
             self._markup("cut_marker" if self._cut_off or directly else "empty", start, end)
