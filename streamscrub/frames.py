@@ -16,6 +16,7 @@ from .sentinels import CUT, Sentinels, sentinels
 _RECIPIENT: Final = re.compile(r"\bto=([^\s<{]*)")
 # What may follow the role before the next token, as far as it is there.
 _AFTER_ROLE: Final = re.compile(rb"\s*+(?:t(?:o(?:=[^\s<{]*+\s*+[a-z]*+\s*+)?)?)?")
+_TO_CUT: Final = re.compile(rb"\s*+(?:t(?:o=?+)?+)?+\s*+")
 _WORD: Final = re.compile(r"[\w.-]+")
 
 
@@ -213,6 +214,10 @@ class HeaderReader:
         word = bytes(buf[self._from : end]).strip().decode("utf-8", "replace")
         if word and any(name.startswith(word) and name != word for name in self._known):
             # A channel or a role that was cut is no message.
+            return False
+        text = bytes(buf[self._from : end])
+        if _TO_CUT.fullmatch(text, self._words(text)) is not None:
+            # Nor is the start of a recipient.
             return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""

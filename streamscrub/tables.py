@@ -37,7 +37,8 @@ class Role:
     """A marker with what it does and whose it is.
 
     ``target`` depends on the kind: an ``Envelope`` (OPEN), a ``Use`` (TAG), a ``Frame`` (FRAME), the closers of a
-    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one).
+    result (RESULT), the file's table (THINK), "open" or "close" (ANSWER), "result" (a CLOSE that ends one), "section"
+    (a SIGIL of a wrapper around calls).
     """
 
     kind: Kind

@@ -258,9 +258,9 @@ class _Union:
             self._add(Kind.CLOSE, literal, special, grammar)
         if special:
             # Every tag of a special syntax is markup, whatever its word.
-            for literal in (*family.opening(family.wrapper), *(opens for opens, _ in family.sigils)):
-                self._add(Kind.SIGIL, literal, True, grammar)
-            for literal in (*family.closing(family.wrapper), *(closes for _, closes in family.sigils)):
+            for literal in (*family.opening(family.wrapper), *family.closing(family.wrapper)):
+                self._add(Kind.SIGIL, literal, True, grammar, "section")
+            for literal in (sigil for pair in family.sigils for sigil in pair):
                 self._add(Kind.SIGIL, literal, True, grammar)
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:

@@ -204,3 +204,70 @@ def test_a_key_without_its_end_is_malformed_where_the_call_has_one() -> None:
     assert reasons(read("<tool_call>list_jobs<arg_key></tool_call>")) == [("malformed", "list_jobs")]
     assert reasons(read("<tool_call>run_cmd<arg_key>cmd</tool_call>", "length")) == [("malformed", "run_cmd")]
     assert reasons(read("<tool_call>run_cmd<arg_key>cm", "length")) == [("truncated", "run_cmd")]
+
+
+QUOTED: Final = [
+    "<｜DSML｜tool_calls>",
+    "</｜DSML｜tool_calls>",
+    "</｜DSML｜invoke>",
+    '<｜DSML｜invoke name="list_jobs">',
+    '<|DSML|parameter name="x">',
+    '<｜DSML｜parameter name="x" string="true">',
+    "<｜DSML｜",
+    "<|channel>thought",
+    "<|channel>",
+    "<|channel|>",
+    "<|start|>assistant",
+    "<|im_start|>user",
+    "<|im_end|>",
+    "<|tool_calls_section_begin|>",
+]
+
+
+@pytest.mark.parametrize("tag", QUOTED)
+def test_a_tag_alone_in_an_inline_span_is_text(tag: str) -> None:
+    for text in (f"Say `{tag}` ok", f"`{tag}` x", f"Say ``{tag}`` ok.\nMore."):
+        result = read(text)
+        assert result.text == text
+        assert not result.calls
+        assert not result.rejected
+
+
+def test_only_a_wrapper_around_calls_makes_words_no_answer() -> None:
+    result = read('Words <｜DSML｜parameter name="cmd" string="true">x</｜DSML｜parameter> more')
+    assert result.text == "Words x more"
+    assert read("Words <｜DSML｜ more words").text == "Words more words"
+    assert read("Words </｜DSML｜invoke> more").text == "Words more"
+    opened = "Words.\n<｜DSML｜tool_calls>\nno <｜DSML｜parameter> words </｜DSML｜parameter> here"
+    assert read(opened).text == "Words.\n"
+    assert read(opened + "</｜DSML｜tool_calls>\nMore.").text == "Words.\nMore."
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+@pytest.mark.parametrize(
+    ("token", "cut"),
+    [
+        ("<|im_end|>\n", "<|im_start|>us"),
+        ("", "<|im_start|>assist"),
+        ("", "<|start_header_id|>assist"),
+        ("", "<start_of_turn>mo"),
+        ("", "<|turn>us"),
+        ("", "]~b]a"),
+        ("", "<|channel|>anal"),
+        ("", "<|start|>assist"),
+        ("", "<|start|>assistant<|channel|>commentary to"),
+        ("", "<|start|>assistant<|channel|>commentary to="),
+        ("", "<|start|>assistant to="),
+        ("", "<|start|>assistant t"),
+        ("", "<|start|>assistant "),
+        ("", "<|channel|>analysis"),
+        ("", "<|channel|>commentary "),
+    ],
+)
+def test_a_header_that_the_end_cuts_is_dropped(token: str, cut: str, finish: str) -> None:
+    result = read(f"Hi.{token}{cut}", finish)
+    assert result.text.rstrip() == "Hi."
+    assert not result.rejected
+    result = read(f"<think>Hm.{cut}", finish)
+    assert not result.text
+    assert result.reasoning == "Hm."

@@ -20,7 +20,12 @@ from .starts import LineStarts
 from .state import Candidate
 
 SIGIL_TAG: Final = re.compile(rb"[ \t]*+[\w:]*+[ \t]*+(?:[^<>\n\r]{0,%d}?>|\|(?=\s))?" % MAX_HEADER)
+_DAMAGED_TAG: Final = re.compile(rb"[ \t]*+(?:name[ \t]*+)?=[^<>\n\r]{0,%d}+" % MAX_HEADER)
+SIGIL_WORD: Final = re.compile(rb"[\w:.-]")
 SIGIL_CUT: Final = re.compile(rb"[^<>\n\r]{0,%d}+\|?\Z" % MAX_HEADER)
+# The rest of a tag in an inline span, and what may still become one.
+_QUOTED_TAG: Final = re.compile(rb"[^<>`\n\r]{0,%d}+>" % MAX_HEADER)
+_QUOTED_TAG_CUT: Final = re.compile(rb"[^<>`\n\r]{0,%d}+\Z" % MAX_HEADER)
 
 
 def label_of(role: Role) -> bytes:
@@ -39,6 +44,7 @@ class Markers(LineStarts):
             self._advance(p, p + 1)
             return DEAD
         size = tables.marks.at(buf, p, end)
+        cut = size == CUT
         if size == CUT and final:
             size = tables.marks.at(buf, p, end, True)
             if size == 0:
@@ -59,14 +65,40 @@ class Markers(LineStarts):
                 self._advance(p, p + size)
                 return DEAD
         elif self._span and p == self._span_at:
-            lone = self._lone(p + size, end, final)
+            lone, stop = self._lone_marker(role, p, size, end, final)
             if lone == MORE:
                 return MORE
             if lone == DONE:
-                self._advance(p, p + size)
+                self._advance(p, stop)
                 return DEAD
+        if size < end - p and role.special and cut:
+            # The bytes end inside a longer token, which begins with a whole one: none of it is an answer.
+            self._markup("cut_marker", p, end)
+            return DEAD
         handler = _HANDLERS[role.kind]
         return handler(self, role, p, size, end, final)
+
+    def _lone_marker(self, role: Role, p: int, size: int, end: int, final: bool) -> tuple[int, int]:
+        """Is the marker, or the tag that it begins, all that an inline span holds? With the index behind it."""
+        stop = p + size
+        lone = self._lone(stop, end, final)
+        if lone != DEAD:
+            return lone, stop
+        label = label_of(role).strip()
+        here = bytes(self._buf[stop : stop + len(label)])
+        if label and here == label:
+            stop += len(label)
+        elif here and label.startswith(here):
+            return (DEAD if final else MORE), stop
+        elif role.kind in (Kind.SIGIL, Kind.CLOSE, Kind.KEY):
+            tag = _QUOTED_TAG.match(self._buf, stop, end)
+            if tag is None:
+                growing = _QUOTED_TAG_CUT.match(self._buf, stop, end) is not None and not final
+                return (MORE if growing else DEAD), stop
+            stop = tag.end()
+        else:
+            return DEAD, stop
+        return self._lone(stop, end, final), stop
 
     def _behind_word(self, p: int) -> bool:
         """Does a word character stand directly before ``p``? Then no word marker begins there."""
@@ -172,12 +204,22 @@ class Markers(LineStarts):
         stop = tag.end() if tag is not None else p + size
         if buf[stop - 1] != 0x3E and not final and SIGIL_CUT.match(buf, p + size, end):
             return MORE
+        bare = role.kind is Kind.SIGIL and role.target is None and buf[stop - 1] not in b">|"
+        if bare and stop > p + size and buf[p + size] in b" \t":
+            stop = p + size  # only mentioned: what follows is no word of a tag
+        if role.kind is Kind.KEY and buf[stop - 1] != 0x3E:
+            # The end of the tag is missing; what it says belongs to it all the same.
+            damaged = _DAMAGED_TAG.match(buf, p + size, end)
+            stop = damaged.end() if damaged is not None else stop
         closing = b"/" in bytes(buf[p : p + size])
         self._before(p)
+        # Only a wrapper around calls makes the words in it none of the answer.
+        wraps = role.target == "section" and not SIGIL_WORD.match(buf, p + size, stop)
+        inside = not closing if wraps else self._section
         orphan = closing and not self._section
-        self._section = False
+        self._section = self._section and not (wraps and closing)
         self._markup("orphan" if orphan else "wrapper", p, stop)
-        self._section = not closing
+        self._section = inside
         return DEAD
 
     def _do_think(self, role: Role, p: int, size: int, end: int, final: bool) -> int:

@@ -50,7 +50,7 @@ class ReasoningMode(TextMode):
             size = tables.marks.at(buf, p, end)
             if size == CUT and final:
                 size = tables.marks.at(buf, p, end, True)
-                if size == 0:
+                if size == 0 or (size < end - p and tables.role(bytes(buf[p : p + size])).special):
                     return self._end_of_reasoning(p)
             if size == CUT:
                 return self._reasoned(p, final)
@@ -109,7 +109,10 @@ class ReasoningMode(TextMode):
 
     def _end_of_reasoning(self, p: int) -> bool:
         tail = bytes(self._buf[p:]).decode("utf-8", "replace")
-        token = len(tail) >= 3 and (tail.startswith(("<|", "<\uff5c")) or (self._cut_off and tail.startswith("<")))
+        whole = self._tables.specials.at(self._buf, p, len(self._buf), True) > 0
+        token = len(tail) >= 3 and (
+            whole or tail.startswith(("<|", "<\uff5c")) or (self._cut_off and tail.startswith("<"))
+        )
         if self._draft_from < 0 and token:
             self._tell_reasoning(p)
             self._drop("cut_marker", p, len(self._buf))
