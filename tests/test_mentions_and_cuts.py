@@ -271,3 +271,22 @@ def test_a_header_that_the_end_cuts_is_dropped(token: str, cut: str, finish: str
     result = read(f"<think>Hm.{cut}", finish)
     assert not result.text
     assert result.reasoning == "Hm."
+
+
+@pytest.mark.parametrize("token", ["<|channel|>", "<|start|>"])
+def test_the_opener_of_a_frame_that_words_follow_is_only_mentioned(token: str) -> None:
+    result = read(f"<think>The {token} token is not needed.</think>No call.")
+    assert result.text == "No call."
+    assert result.reasoning == "The  token is not needed."
+    assert read(f"The {token} token opens a frame. More text.").text == "The token opens a frame. More text."
+    assert read(f"Two tokens: {token}, and another.\nMore.").text == "Two tokens: , and another.\nMore."
+    result = read(f"The {token} token.\n<tool_call>{CALL}</tool_call>")
+    assert calls(result) == [RUN]
+    framed = f"<|channel|>analysis<|message|>A {token} token.<|end|><|start|>assistant<|channel|>final<|message|>Hi."
+    assert read(framed).reasoning == "A  token."
+    assert read(framed).text == "Hi."
+    final = f"<|channel|>final<|message|>A {token} token and <tool_call>{CALL}</tool_call>."
+    assert not read(final).calls
+    call = f'<think>Now. {token[:0]}<|channel|>commentary to=functions.run_cmd<|message|>{{"cmd": "x"}}<|call|>'
+    assert calls(read(call)) == [RUN]
+    assert not read("Hi.<|start|>user<|message|>Now what?").text.removeprefix("Hi.")

@@ -282,8 +282,14 @@ class Markers(LineStarts):
         return self._begin(Candidate(p, reader, "tags", size, role, role.special))
 
     def _do_frame(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
-        self._before(p)
         frame: Frame = role.target
+        mentioned = frame.mentioned(role.literal, self._buf, p + size, end)
+        if mentioned == MORE and not final:
+            return MORE
+        if mentioned == DONE:
+            self._markup("control", p, p + size)
+            return DEAD
+        self._before(p)
         self._break_promise("malformed")
         self._leave_frame()
         header = HeaderReader(p + size, frame, role.literal)

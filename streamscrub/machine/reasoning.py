@@ -166,6 +166,10 @@ class ReasoningMode(TextMode):
             self._leave_frame()
             self._after_block()
             return DONE
+        if role.kind == Kind.FRAME and (probe := self._probe(role, p, size, end, final)) != DONE:
+            if probe == DEAD:
+                self._swallow("control", p, p + size)
+            return probe
         if role.kind == Kind.FRAME or (role.special and role.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP)):
             self._tell_reasoning(p)
             self._at = self._i = p
@@ -243,7 +247,8 @@ class ReasoningMode(TextMode):
         kind = role.kind
         limit = min(end, p + 2 * MAX_HEADER)
         if kind == Kind.FRAME:
-            return DONE
+            mentioned = role.target.mentioned(role.literal, buf, p + size, end)
+            return DEAD if mentioned == DONE else MORE if mentioned == MORE and not final else DONE
         if kind in (Kind.WRAP, Kind.SIGIL):
             tag = SIGIL_TAG.match(buf, p + size, end) if kind == Kind.SIGIL else None
             at = tag.end() if tag is not None else p + size
