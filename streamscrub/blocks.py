@@ -8,7 +8,8 @@ out, and the first that is left at the end wins.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from .attributes import read_attributes
@@ -30,7 +31,7 @@ from .reading import (
     UntilCloser,
     behind_tokens,
 )
-from .sentinels import CUT, Sentinels
+from .sentinels import CUT, Sentinels, sentinels
 
 # A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
 NEST: Final = 3
@@ -76,8 +77,17 @@ class Envelope:
     shared: bool = False  # the opener begins other messages, too: only a separator makes it a call
     demand: bool = False  # an offered name must be read before it counts as a call
 
+    def fence(self, run: bytes) -> Envelope:
+        """The same behind a fence of this run: only one of its kind that is as long closes it."""
+        return _in_fence(self, run)
+
     def __deepcopy__(self, memo: object) -> Envelope:
         return self
+
+
+@lru_cache(maxsize=64)
+def _in_fence(envelope: Envelope, run: bytes) -> Envelope:
+    return replace(envelope, around=replace(envelope.around, close=sentinels((run,))))
 
 
 @dataclass(slots=True)
@@ -250,7 +260,10 @@ class BlockReader:
             if verdict == MORE:
                 return MORE
             for markers in (envelope.inner, envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end, final) if separator <= 0 and parameter is None else 0
+                size = 0
+                if separator <= 0 and parameter is None:
+                    closing = markers is envelope.around.close
+                    size = self._closer(buf, i, end, final) if closing else markers.at(buf, i, end, final)
                 if size == CUT or separator == CUT:
                     return MORE
                 if size <= 0:
@@ -312,6 +325,16 @@ class BlockReader:
                     return MORE, None
                 return DONE, None if bare_tag(buf, i + size, stop) else use
         return DONE, None
+
+    def _closer(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """The size of the closer at ``i``, 0, or CUT. The run that closes a fence may be longer than its opener."""
+        size = self.envelope.around.close.at(buf, i, end, final)
+        if size <= 0 or buf[i] not in b"`~":
+            return size
+        j = i + size
+        while j < end and buf[j] == buf[i]:
+            j += 1
+        return CUT if j == end and not final else j - i
 
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
@@ -505,7 +528,9 @@ class BlockReader:
                 return MORE
             self.at = self._trim(buf, done, i)
             return DONE
-        size = envelope.around.close.at(buf, i, end)
+        size = self._closer(buf, i, end, False)
+        if size == CUT and final:
+            size = self._closer(buf, i, end, True) or CUT
         if size == CUT:
             if not final:
                 return MORE
@@ -521,7 +546,9 @@ class BlockReader:
                 self.frayed = True
                 return DONE
             if verdict == DONE:
-                i, size = k, envelope.around.close.at(buf, k, end)
+                i, size = k, self._closer(buf, k, end, final)
+                if size == CUT:
+                    return MORE
         if size > 0:
             self.at = i + size
             self.closed = True

@@ -23,7 +23,7 @@ GO_ON: Final = -1
 
 _OPENING: Final = re.compile(rb"[ \t\r\n]*+(?:\[[ \t\r\n]*+)?+(?:\{[ \t\r\n]*+){0,3}+")
 _BARE_KEY: Final = re.compile(rb"[A-Za-z_$][\w$.-]{0,127}+[ \t\r\n]*+")
-_WORDS: Final = re.compile(rb"[\w.+\-$@%&*=!?~^ \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
+_WORDS: Final = re.compile(rb"[\w.+\-$@%&*=!?^ \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
 _DOUBLE, _SINGLE, _COLON, _COMMA, _CURLY_LEAD = b"\"':,\xe2"
 _INK: Final = re.compile(rb"[^ \t\r\n]")
 _CURLY: Final = (b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe2\x80\x9e", b"\xe2\x80\x9f", b"\xe2\x80\x98", b"\xe2\x80\x99")

@@ -287,6 +287,31 @@ def test_the_opener_of_a_frame_that_words_follow_is_only_mentioned(token: str) -
     assert read(framed).text == "Hi."
     final = f"<|channel|>final<|message|>A {token} token and <tool_call>{CALL}</tool_call>."
     assert not read(final).calls
-    call = f'<think>Now. {token[:0]}<|channel|>commentary to=functions.run_cmd<|message|>{{"cmd": "x"}}<|call|>'
+    call = '<think>Now. <|channel|>commentary to=functions.run_cmd<|message|>{"cmd": "x"}<|call|>'
     assert calls(read(call)) == [RUN]
     assert not read("Hi.<|start|>user<|message|>Now what?").text.removeprefix("Hi.")
+
+
+BODIES: Final = {
+    "tool_call": [CALL, 'run_cmd(cmd="x")', '<invoke name="run_cmd"><parameter name="cmd">x</parameter></invoke>'],
+    "tool_code": ['run_cmd(cmd="x")', 'print(run_cmd(cmd="x"))', CALL],
+    "invoke": [CALL],
+}
+
+
+@pytest.mark.parametrize("run", ["```", "````", "~~~", "~~~~", "``````"])
+@pytest.mark.parametrize("language", BODIES)
+def test_a_call_fence_is_closed_by_a_run_of_its_kind_that_is_as_long(language: str, run: str) -> None:
+    for body in BODIES[language]:
+        for closing in (run, run + run[:1]):
+            result = read(f"{run}{language}\n{body}\n{closing}\nok then")
+            assert calls(result) == [RUN]
+            assert not result.rejected
+            assert result.text == "ok then"
+    result = read(f"{run}{language}\n{BODIES[language][0]}\n", "length")
+    assert reasons(result) == [("truncated", "run_cmd")]
+
+
+def test_the_run_that_closes_a_result_may_be_longer() -> None:
+    text = f"{FENCE}tool_outputs\nall fine\n{FENCE}`\nDone."
+    assert read(text).text == "Done."

@@ -31,7 +31,7 @@ _WORD: Final = re.compile(rb"[A-Za-z_$][\w.$-]{0,%d}+" % (2 * MAX_NAME))
 _WORDS_BEFORE: Final = frozenset((b"const", b"let", b"var", b"await", b"return"))
 _STARTS_ARGUMENT: Final = re.compile(rb"""[ \t\r\n]*+(?:\)|[A-Za-z_][\w-]*+[ \t]*+=|["'`{\[(]|[-+]?\d|\*\*)""")
 _STARTS_ARGUMENT_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:[A-Za-z_][\w-]*+[ \t]*+|[-+*])?+\Z")
-_PLAIN: Final = re.compile(rb"[\w.+\-$@%&*=!?~^,:; \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
+_PLAIN: Final = re.compile(rb"[\w.+\-$@%&*=!?^,:; \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
 
 
 class CodeReader(JsonReader):
@@ -194,7 +194,7 @@ _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*+(?:[.-][A-Za-z_$][\w$]*+)*+")
 _BEFORE: Final = re.compile(r"(?:(?:const|let|var)\s++)?+(?:[A-Za-z_]\w*+\s*+=(?!=)\s*+)?+(?:await\s++)?+")
 _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$-]*+")
 _ASSIGN: Final = re.compile(r"\s*+=(?!=)")
-_STATEMENT_END: Final = re.compile(r"[ \t]*+(?:[,;\])\r\n#]|//|/\*|\Z|```)")
+_STATEMENT_END: Final = re.compile(r"[ \t]*+(?:[,;\])\r\n#]|//|/\*|\Z|```|~~~)")
 _JSON: Final = re.compile(r"\s*+(?:\[\s*+)?+\{")
 _PRINTED: Final = re.compile(r"print\(\s*+[A-Za-z_]\w*+\s*+\)")  # a variable, which holds the result of a call
 _RUN_CUT: Final = re.compile(r"(?:`{1,2}|~{1,2})\s*+\Z")  # of a closing fence that the stream cut
@@ -422,7 +422,7 @@ def _statements(code: _Code, listed: bool, context: Context) -> Iterator[Written
     while True:
         code.match(_BETWEEN_CALLS)
         start = code.at
-        if start >= len(text) or text.startswith("```", start) or (listed and text[start] == "]"):
+        if start >= len(text) or text.startswith(("```", "~~~"), start) or (listed and text[start] == "]"):
             return
         if _RUN_CUT.match(text, start) is not None:
             return
