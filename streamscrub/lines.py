@@ -352,6 +352,10 @@ class GlmForm(LineReader):
         super().__init__(start, offer, around, settings, grammar)
         self._reader = GlmLineReader(start, around, offer, settings)
 
+    @property
+    def name(self) -> str | None:
+        return self._reader.name
+
     def shift(self, by: int) -> None:
         super().shift(by)
         self._reader.shift(by)
@@ -361,7 +365,8 @@ class GlmForm(LineReader):
         self.at = self._reader.at
         self.evidence = self._reader.evidence
         self.met = verdict == DONE and (self.at < end or not final)
-        return verdict
+        # A line that holds another call is none itself.
+        return DEAD if verdict == DONE and self._reader.broken else verdict
 
     def calls(self, buf: bytearray) -> list[Written]:
         """The one call of the line."""

@@ -315,3 +315,65 @@ def test_a_call_fence_is_closed_by_a_run_of_its_kind_that_is_as_long(language: s
 def test_the_run_that_closes_a_result_may_be_longer() -> None:
     text = f"{FENCE}tool_outputs\nall fine\n{FENCE}`\nDone."
     assert read(text).text == "Done."
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "",
+        "\n",
+        "<|im_end|>",
+        " <|im_end|>\n",
+        "</tool_call>",
+        "</tool_call>\n",
+        "</tool_call></think>",
+    ],
+)
+def test_a_line_value_ends_where_markup_stands_behind_it(behind: str) -> None:
+    for value in ("ls", "a </b> c", "grep -c '</tool_call>' f", "x < y", "cat <<EOF"):
+        result = read(f"run_cmd/cmd>{value}{behind}")
+        assert calls(result) == [("run_cmd", {"cmd": value})]
+        assert not result.text.strip()
+        result = read(f'run_cmd/{{"cmd": "a <tool_call> {value}"}}{behind}')
+        assert calls(result) == [("run_cmd", {"cmd": f"a <tool_call> {value}"})]
+        assert not result.text.strip()
+
+
+def test_lines_in_one_block_are_several_calls() -> None:
+    result = read("<tool_call>run_cmd/cmd>a\nrun_cmd/cmd>b\nlist_jobs/{}\n</tool_call>ok")
+    assert calls(result) == [("run_cmd", {"cmd": "a"}), ("run_cmd", {"cmd": "b"}), ("list_jobs", {})]
+    assert result.text == "ok"
+
+
+def test_another_call_is_no_part_of_a_line() -> None:
+    result = read(f"Hi\nrun_cmd/cmd>a <tool_call>{CALL}</tool_call>")
+    assert calls(result) == [RUN]
+    assert result.text == "Hi\nrun_cmd/cmd>a "
+    result = read(f"<tool_call>run_cmd/cmd>a <tool_call>{CALL}</tool_call>")
+    assert calls(result) == [RUN]
+    assert reasons(result) == [("truncated", "run_cmd")]
+    assert reasons(read("run_cmd/cmd>l", "length")) == [("truncated", "run_cmd")]
+    assert reasons(read('run_cmd/{"cmd": "l', "length")) == [("truncated", "run_cmd")]
+
+
+@pytest.mark.parametrize("words", ["Now prose.", "prose", "- more", "Then it is done."])
+def test_words_behind_code_make_the_block_malformed(words: str) -> None:
+    result = read(f'<tool_call>run_cmd(cmd="x")\n{words}</tool_call>ok')
+    assert reasons(result) == [("malformed", "run_cmd")]
+    assert not result.calls
+    assert result.text == "ok"
+    result = read(f'<tool_call>run_cmd(cmd="x")\nlist_jobs()\n{words}</tool_call>')
+    assert calls(result) == [RUN]
+    assert reasons(result) == [("malformed", "list_jobs")]
+
+
+@pytest.mark.parametrize("body", ['run_cmd(cmd="x")', "run_cmd[0|x]", CALL])
+@pytest.mark.parametrize("next_", [f"<tool_call>{CALL}</tool_call>", '<invoke name="list_jobs"></invoke>'])
+def test_another_opener_closes_a_complete_body(body: str, next_: str) -> None:
+    for finish in ("stop", "length"):
+        result = read(f"<tool_call>{body}\n{next_}", finish)
+        assert len(result.calls) == 2
+        assert calls(result)[0] == RUN
+    result = read(f"<tool_call>run_cmd[0|x] words\n{next_}")
+    assert len(result.calls) == 1
+    assert reasons(result) == [("malformed", "run_cmd")]

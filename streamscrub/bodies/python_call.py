@@ -128,7 +128,10 @@ class CodeReader(JsonReader):
                     return self._wait(i)
                 if size > 0:
                     self.at = i
-                    self.broken = bool(self._stack) or close <= 0
+                    # Another call or a token that ends the turn closes complete code as well.
+                    others = [one.at(buf, i, end, True) for one in (around.calls, around.control)]
+                    closes = close > 0 or max(others) > 0
+                    self.broken = bool(self._stack) or not closes
                     return DONE
             if byte in b"\"'`":
                 return self._open_quoted(buf, i, end, final)
@@ -180,6 +183,9 @@ class CodeReader(JsonReader):
         if blank is not None and b"\n" in blank.group() and not self._stack:
             return self._end_string(buf, self._quote_at, self.at)
         return super()._after_quote(buf, end, final)
+
+
+_NO_CALL: Final = "neither a name nor its arguments"
 
 
 class _Bad(ValueError):
@@ -405,6 +411,11 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     calls = list(_statements(code, listed, context))
     if not calls:
         return [Written(None, end=len(raw), fault="no call", complete=ending != "cut")]
+    may_go_on = ending == "cut" and code.at >= len(text)
+    if len(calls) > 1 and calls[-1].fault == _NO_CALL and not listed and not may_go_on:
+        # Words behind a call: it is not all that stands between its opener and its closer.
+        calls.pop()
+        calls[-1].fault = calls[-1].fault or "text after the call"
     last = calls[-1]
     last.end = len(raw)
     if ending == "cut" and (last.fault or not (listed or context.settings.get("open_ended"))):
@@ -446,10 +457,11 @@ def _statement(code: _Code, context: Context) -> Written:
         code.match(_BEFORE)
         name = code.match(_NAME)
         if name is None:
-            return Written(None, fault="no name")
+            return Written(None, fault="no name" if prints else _NO_CALL)
         written = name.group()
         if not code.take("("):
-            return Written(None if code.at >= len(code.text) else written, fault="no arguments")
+            name_ends = code.at < len(code.text)
+            return Written(written if name_ends else None, fault="no arguments" if prints else _NO_CALL)
         if written != "print" or context.offer.get("print") is not None:
             break
         prints += 1

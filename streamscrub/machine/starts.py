@@ -158,7 +158,7 @@ class LineStarts(Code):
             named = NamedReader(i, offer, self._plain_around(), self._quotes(), forms["named_object"])
             return self._begin(Candidate(i, named, "line", 1))
         if after == 0x2F and "glm_line" in forms and offer.plain(name) is not None and self._bare_fence is None:
-            glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
+            glm = GlmForm(i, offer, self._plain_around(), {}, forms["glm_line"])
             return self._begin(Candidate(i, glm, "line", 1))
         return DEAD
 
