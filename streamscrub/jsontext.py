@@ -373,9 +373,16 @@ class JsonReader:
             return self._wait(i)
         closes = i == end or buf[i] in self._CLOSES
         if not closes and buf[i] in self._around.leads:
-            size = self._around.close.at(buf, i, end, final) or self._around.outer.at(buf, i, end, final)
-            if size == CUT:
+            close = self._around.close.at(buf, i, end, final)
+            size = close or self._around.outer.at(buf, i, end, final)
+            if size == CUT or (close > 0 and i + size == end and not final):
                 return self._wait(i)
+            if close > 0 and self._quote and buf[i + size : i + size + 1] == buf[self._quote_at : self._quote_at + 1]:
+                # A closer between two quotes is quoted: all three are data.
+                self._state = IN_STRING
+                self.at = i + size + 1
+                self.run = self._string_run()
+                return GO_ON
             closes = size > 0 and self._tent < 0
         if closes:
             return self._end_string(buf, self._quote_at, i)

@@ -377,3 +377,81 @@ def test_another_opener_closes_a_complete_body(body: str, next_: str) -> None:
     result = read(f"<tool_call>run_cmd[0|x] words\n{next_}")
     assert len(result.calls) == 1
     assert reasons(result) == [("malformed", "run_cmd")]
+
+
+@pytest.mark.parametrize("word", ["<function-name>", "<invoke>", "<parameter>", "<think>", "<function>", "<invoker>"])
+def test_a_placeholder_in_json_is_malformed_and_nothing_of_it_is_shown(word: str) -> None:
+    text = f'Write <tool_call>{{"name": {word}, "arguments": <args-json-object>}}</tool_call> please'
+    result = read(text)
+    assert reasons(result) == [("malformed", None)]
+    assert result.text == "Write please"
+    assert not result.reasoning
+    listed = f'<tool_call>{{"name": "run_cmd", "arguments": {{"cmd": [{word}]}}}}</tool_call>ok'
+    assert read(listed).text == "ok"
+    assert not read(listed).calls
+    missing = f'<tool_call>{{"name": "run_cmd", "arguments": {{"cmd": "a"}}\n<tool_call>{CALL}</tool_call>'
+    assert calls(read(missing))[-1:] == [RUN]
+
+
+@pytest.mark.parametrize(
+    "text", ['print("</tool_call>")', 'a "</tool_call>" b', 'f("</tool_call>", "</tool_call>")\nreturn']
+)
+def test_a_closer_between_quotes_that_were_not_escaped_is_data(text: str) -> None:
+    raw = text.replace("\n", "\\n")
+    for opener, body in (
+        ('<tool_call name="save_doc">\n', f'{{"path": "p", "text": "{raw}"}}\n'),
+        ("<tool_call>", f'{{"name": "save_doc", "arguments": {{"path": "p", "text": "{raw}"}}}}'),
+    ):
+        result = read(f"{opener}{body}</tool_call>x")
+        assert result.text == "x"
+        for _, arguments in calls(result):
+            assert arguments == {"path": "p", "text": text}
+        assert len(result.calls) + len(result.rejected) == 1
+
+
+def test_a_missing_bracket_is_still_repaired_at_the_closer() -> None:
+    result = read('<tool_call>{"name": "run_cmd", "arguments": {"cmd": "x"</tool_call> and "more".')
+    assert calls(result) == [RUN]
+    assert result.text == 'and "more".'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["analysis of the sample shows lime.", "final answer: 5", "finally it works", "analysis", "commentary track one"],
+)
+def test_a_sentence_that_begins_with_the_word_of_a_channel_is_text(text: str) -> None:
+    result = read(text, model="gpt-oss-20b")
+    assert result.text == text
+    assert not result.reasoning
+
+
+def test_words_of_channels_without_tokens_are_read_where_they_are_glued() -> None:
+    result = read("analysisWe add.assistantfinalFour.", model="gpt-oss-20b")
+    assert (result.reasoning, result.text) == ("We add.", "Four.")
+    result = read("analysiswe add.assistantfinalFour.", model="gpt-oss-20b")
+    assert (result.reasoning, result.text) == ("we add.", "Four.")
+    result = read('commentary to=functions.run_cmd json{"cmd": "x"}', model="gpt-oss-20b")
+    assert calls(result) == [RUN]
+
+
+def test_an_empty_list_between_tokens_is_dropped() -> None:
+    for text in (
+        "<|python_start|>[]<|python_end|>x",
+        f"{FENCE}tool_code\n[]\n{FENCE}\nx",
+        "<tool_call>[]</tool_call>x",
+    ):
+        assert read(text).text == "x"
+    assert read("[]\nx").text == "[]\nx"
+
+
+def test_every_wrapper_of_tags_in_a_namespace_is_dropped() -> None:
+    invoke = '<invoke name="run_cmd"><parameter name="cmd">x</parameter></invoke>'
+    for word in ("function_calls", "tool_calls"):
+        result = read(f"<atem:{word}>\n{invoke}\n</atem:{word}>ok")
+        assert calls(result) == [RUN]
+        assert result.text == "ok"
+
+
+def test_padding_in_a_message_to_a_tool_waits_for_its_call() -> None:
+    text = ' to=run_cmd<|message|><atem:function_calls>\n<atem:invoke name=}"x">\n42</atem:invoke>\nwords'
+    assert reasons(read(text, prefill="<|start|>assistant")) == [("truncated", "run_cmd")]

@@ -86,6 +86,10 @@ class CodeReader(JsonReader):
             elif buf[i] in b"[" and not started and not listed:
                 listed = True
                 i += 1
+            elif buf[i] in b"]" and listed and not started and not self._markerless:  # markup, but no call
+                self.at = i + 1
+                self.evidence = True
+                return DONE
             else:
                 found = _WORD.match(buf, i, limit)
                 if found is None:
@@ -410,6 +414,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     listed = code.take("[")
     calls = list(_statements(code, listed, context))
     if not calls:
+        if listed and code.take("]") and not text[code.at :].strip():
+            return []
         return [Written(None, end=len(raw), fault="no call", complete=ending != "cut")]
     may_go_on = ending == "cut" and code.at >= len(text)
     if len(calls) > 1 and calls[-1].fault == _NO_CALL and not listed and not may_go_on:

@@ -105,7 +105,10 @@ class TextMode(Markers):
         pad = self._pad
         if pad == DROP_PAD:
             if j > i:
-                self._drop("padding", i, j)
+                if self._promised:
+                    self._keep_promise("padding", i, j)
+                else:
+                    self._drop("padding", i, j)
                 self._at = self._i = j
                 self._line = b""
                 self._fresh_line = True
