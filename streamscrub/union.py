@@ -315,10 +315,8 @@ class _Union:
         for literal in family.opening(family.call):
             self._add(Kind.TAG, literal, special, grammar, name)
         ending = family.ending
-        # Behind any opener a section begins, where the syntax does not say which tags hold others.
-        begins = None if family.tag_end else True
         for literal in family.opening(family.keys):
-            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, begins) if special else None)
+            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, None) if special else None)
         for literal in family.closing([*family.call, *family.keys]):
             self._add(Kind.CLOSE, literal, special, grammar)
         if special:
@@ -328,8 +326,8 @@ class _Union:
             for literal in family.closing(family.wrapper):
                 self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, True, False))
             for opens, closes in family.starts:
-                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, begins))
-                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None if family.tag_end else False))
+                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, None))
+                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None))
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:
         for literal, one, grammar in entry.open:
@@ -355,7 +353,10 @@ class _Union:
     def _targets(self, tables: Tables) -> None:
         leaks = tuple(role.literal.decode() for role in self.inside if role.special or role.kind is Kind.CLOSE)
         common = {"leaks": leaks, "quotes": self.quotes}
-        plain = Around(NOTHING, _sentinels(self.inside), tables.special, sentinels(_encode(self.quotes)))
+        control = _exact(role for role in self.inside if role.special and role.kind is Kind.CONTROL)
+        calls = self._of(Kind.OPEN, Kind.TAG)
+        quotes = sentinels(_encode(self.quotes))
+        plain = Around(NOTHING, _sentinels(self.inside), tables.special, quotes, control, calls)
         families = {name: self._tags(family, plain) for name, family in self.families.items()}
         uses = {}
         for name, settings in families.items():
