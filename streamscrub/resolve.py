@@ -11,6 +11,7 @@ from typing import Any, Final
 from .blocks import Part
 from .bodies.base import Context, Written
 from .bodies.json_call import ARGUMENT_KEYS, NAME_KEYS, PSEUDO_TOOLS
+from .edits import moved
 from .events import RejectReason, Repair
 from .names import Offer
 from .shapes import accepts, coerce, type_texts
@@ -68,6 +69,7 @@ def decode_parts(
         for call in part.use.body.decode(raw, part.ending, Context(offer, settings)):
             call.start += part.start - base
             call.end += part.start - base
+            call.repairs = moved(call.repairs, part.start - base)
             call.model_id = call.model_id or part.model_id
             if part.fenced and all(repair.kind != "fence" for repair in call.repairs):
                 call.repairs.insert(0, Repair("fence"))
@@ -104,6 +106,7 @@ def merge_headed(calls: list[tuple[Written, str]], offer: Offer) -> list[tuple[W
                 if not all(alone) and _satisfies(tool, merged):
                     first.arguments = merged
                     first.end = kept[-1][0].end
+                    first.repairs = [one for call, _ in kept for one in call.repairs]
                     first.repairs.append(Repair("merged", "arguments"))
                     return [kept[0]]
     return kept

@@ -33,6 +33,7 @@ ORDER: Final = (
     "sentinels",
     "reading",
     "jsontext",
+    "edits",
     "jsonfix",
     "repair",
     "names",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from ..edits import in_bytes
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..repair import Unreadable, complete
 from .base import Body, Context, Ending, Settings, Written
-from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle
+from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle, under_arguments
 
 
 class ArgumentsReader(JsonReader):
@@ -71,11 +72,12 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.fault = str(error)
         return [call]
     value = loaded.value
+    repairs = in_bytes(under_arguments(loaded.repairs), raw)
     several = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
     calls = []
     for item in value if several else [value]:
-        one = Written(name, item, end=len(raw), repairs=list(loaded.repairs))
-        one.strategy = loaded.strategy if loaded.repairs else ""
+        one = Written(name, item, end=len(raw), repairs=list(repairs))
+        one.strategy = loaded.strategy if repairs else ""
         _unwrap(one, tool.properties if tool is not None else {})
         settle(one)
         calls.append(one)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..attributes import CHILD, CHILD_CUT, TAG_END, TAG_END_CUT, read_attributes
+from ..edits import moved
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME
@@ -731,7 +732,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         texts.pop(value.key, None)
         texts[value.key] = typed(value, raw, settings)
         if value.implicit:
-            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     call.fault = call.fault or reader.fault
     if not reader.name:
         call.fault = "no name"
@@ -756,7 +757,9 @@ def _from_json(reader: TagsReader, raw: bytes, call: Written, ending: Ending, co
         calls = json_call.decode(text, how, context)
     for one in calls:
         one.model_id = one.model_id or call.model_id
-        one.repairs = [*call.repairs, *one.repairs]
+        one.repairs = [*call.repairs, *moved(one.repairs, start)]
+        one.start += start
+        one.end += start
     if calls:
         calls[0].start, calls[-1].end = 0, len(raw)
     return calls
