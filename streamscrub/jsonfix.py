@@ -44,6 +44,10 @@ _OTHER_KEYS: Final = tuple(
         r"""([A-Za-z_$][\w$.-]{0,127}+)["'”’]?""",
     )
 )
+# A key whose colon is missing: a value that is no string begins behind it, or a string behind a blank.
+_NO_COLON: Final = re.compile(
+    r'"([A-Za-z_$][\w$.-]{0,127}+)"(?=[ \t\r\n]*+(?:[{\[]|[+-]?[0-9]|(?:true|false|null|True|False|None)\b)|[ \t\r\n]++")'
+)
 # What may follow a comma after a string whose end is in question. Comments there are bounded, to stay linear.
 _NEXT: Final = r"(?:[ \t\r\n]++|(?://|#)[^\r\n]{0,200}+\n){0,8}+"
 _MEMBER: Final = re.compile(
@@ -59,12 +63,14 @@ _TAIL: Final = re.compile(r"[ \t\r\n}\],;]*+")
 _FINAL: Final = re.compile(r"[ \t\r\n}\]]*+\Z")
 
 _SPLIT_LIST: Final = re.compile(
-    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n"\[\]{}]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n'\[\]{}]|(["'])[ \t\r\n]*+\1|\\["']""",
+    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n"\[\]{},]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n'\[\]{},]|(["'])[ \t\r\n]*+\1|\\["']""",
     re.DOTALL,
 )
-# The content of a string whose quotes look as if they ended it early: brackets or another key follow the first.
+# The content of a string whose quotes look as if they ended it early: brackets, another key or another string behind a
+# comma follow the first.
 SPLIT: Final = re.compile(
-    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n]*+[}\]]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n]*+[}\]]"""
+    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n]*+(?:[}\]]|,[ \t\r\n]*+")"""
+    r"""|\A(?:[^'\\]++|\\.)*+'[ \t\r\n]*+(?:[}\]]|,[ \t\r\n]*+')"""
     r"""|(["'])[ \t\r\n]++(["'])[^"'\\]{1,128}+\2[ \t\r\n]*+:""",
     re.DOTALL,
 )
@@ -376,6 +382,12 @@ class _Walk:
             frame.key = found[1]
             self.edits += mend(text, at + 1, found.end() - 1, self._where(), self.work)
             self.at = found.end()
+        elif (bare := _NO_COLON.match(text, at)) is not None:
+            frame.key = bare[1]
+            self.at = bare.end()
+            self._note("missing_colon", self.at, self.at, ":")
+            frame.comma = -1
+            return self._value_of_key
         else:
             self._other_key(frame)
         return self._colon

@@ -25,6 +25,7 @@ _BLANKS: Final = " \t\r\n"
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 _STRUCTURE: Final = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 _STRINGS: Final = re.compile(r'"((?:[^"\\]++|\\(?:.|\Z))*+)(?:"|\Z)', re.DOTALL)
+_COLON: Final = re.compile(r"[ \t\r\n]*+:")
 _FENCE: Final = re.compile(r"`{3,}+[\w+-]*+[ \t]*+\r?\n?")
 _TAG: Final = re.compile(r"<(syntax|block|code|json)>", re.IGNORECASE)
 _ANCHOR: Final = re.compile(r'[{,][ \t\r\n]*+"([^"\\]{1,128}+)"[ \t\r\n]*+:[ \t\r\n]*+')
@@ -442,24 +443,35 @@ def _loose(body: str, wants: _Wants) -> _Read | None:
     from json_repair import repair_json  # slow to import, and rarely needed
 
     try:
-        regular = _regular(body)
+        # What stands in whole strings is not its business: it would not always leave it alone.
+        hidden = _STRINGS.sub(_hidden, body)
+        regular = _regular(hidden) if _regular(body) is not None else None
         if regular is None:
             return None
-        found = repair_json(Metered(body, [REPAIR_READS * len(body)]), return_objects=True, skip_json_loads=True)
+        found = repair_json(Metered(hidden, [REPAIR_READS * len(body)]), return_objects=True, skip_json_loads=True)
         value = _decode(_STRICT, json.dumps(found, ensure_ascii=False), wants.max_depth)
         if not isinstance(value, dict if body[0] == "{" else list):
             return None
-        bare = _faithful(body, value, *regular)
+        bare = _faithful(hidden, value, *regular)
         if bare is None:
             return None
-        fixed = fix(body, markers=wants.markers, tokens=wants.tokens, bare=bare, max_depth=wants.max_depth)
-        if json.dumps(_decode(_STRICT, fixed.text, wants.max_depth)) != json.dumps(value):
+        same, fixed = (
+            fix(text, markers=wants.markers, tokens=wants.tokens, bare=bare, max_depth=wants.max_depth)
+            for text in (hidden, body)
+        )
+        if json.dumps(_decode(_STRICT, same.text, wants.max_depth)) != json.dumps(value):
             return None
+        value = _decode(_STRICT, fixed.text, wants.max_depth)
     except (Exception, RecursionError):  # whatever it runs into, this rung has no answer
         return None
     if (wants.keys or wants.closed) and _foreign(value, wants):
         return None
     return _Read(value, fixed.edits, "loose")
+
+
+def _hidden(string: re.Match[str]) -> str:
+    """A string of the same length that says nothing; a key as it is."""
+    return string[0] if _COLON.match(string.string, string.end()) else f'"{"x" * len(string[1])}"'
 
 
 def _regular(body: str) -> tuple[list[str], str, str] | None:

@@ -73,6 +73,8 @@ def decode_parts(
             call.model_id = call.model_id or part.model_id
             if part.fenced and all(repair.kind != "fence" for repair in call.repairs):
                 call.repairs.insert(0, Repair("fence"))
+            if part.wrapped:
+                call.repairs.insert(0, Repair("wrapper"))
             if part.surplus:
                 call.repairs.append(Repair("surplus_bracket"))
             out.append((call, part.use.grammar))
@@ -146,10 +148,17 @@ def settle_call(
         out.reason, out.detail = "unknown_tool", f"{call.name[:60]!r} is not offered"
     elif call.fault or arguments is None:
         out.reason, out.detail = "malformed", call.fault or "no arguments"
+    if out.reason is None and tool is not None and arguments is not None and _misread(repairs, tool, arguments):
+        out.reason, out.detail = "malformed", "bare words were read as strings, and the result does not fit the schema"
     if out.reason is None:
         out.repairs = repairs + shape_repairs
         out.strategy = _strategy(call, out.repairs)
     return out
+
+
+def _misread(repairs: list[Repair], tool: Tool, arguments: dict[str, Any]) -> bool:
+    """Whether a doubtful reading does not even fit the schema: it may be another one that was meant."""
+    return any(one.kind == "json_repair" for one in repairs) and not accepts(tool, arguments)
 
 
 def _only_reader(call: Written, name: str | None, offer: Offer) -> Tool | None:
