@@ -46,7 +46,8 @@ _OTHER_KEYS: Final = tuple(
 )
 # A key whose colon is missing: a value that is no string begins behind it, or a string behind a blank.
 _NO_COLON: Final = re.compile(
-    r'"([A-Za-z_$][\w$.-]{0,127}+)"(?=[ \t\r\n]*+(?:[{\[]|[+-]?[0-9]|(?:true|false|null|True|False|None)\b)|[ \t\r\n]++")'
+    r'"([A-Za-z_$][\w$.-]{0,127}+)"'
+    r'(?=[ \t\r\n]*+(?:[{\[]|[+-]?[0-9]|(?:true|false|null|True|False|None)\b)|[ \t\r\n]++")'
 )
 # What may follow a comma after a string whose end is in question. Comments there are bounded, to stay linear.
 _NEXT: Final = r"(?:[ \t\r\n]++|(?://|#)[^\r\n]{0,200}+\n){0,8}+"

@@ -25,6 +25,7 @@ _BLANKS: Final = " \t\r\n"
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 _STRUCTURE: Final = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 _STRINGS: Final = re.compile(r'"((?:[^"\\]++|\\(?:.|\Z))*+)(?:"|\Z)', re.DOTALL)
+_BEGINS: Final = re.compile(r"[{\[,:][ \t\r\n]*+\Z")
 _COLON: Final = re.compile(r"[ \t\r\n]*+:")
 _FENCE: Final = re.compile(r"`{3,}+[\w+-]*+[ \t]*+\r?\n?")
 _TAG: Final = re.compile(r"<(syntax|block|code|json)>", re.IGNORECASE)
@@ -522,7 +523,7 @@ def _faithful(body: str, value: Any, quoted: list[str], words: str, shape: str) 
             taken += 1
             continue
         bare = _BARE.match(item) and not any(literal.startswith(item.lower()) for literal in _LITERALS)
-        cursor = body.find(item, cursor) if bare else -1
+        cursor = _stands(body, item, cursor) if bare else -1
         if cursor < 0:
             return None
         found[cursor] = cursor + len(item)
@@ -530,6 +531,14 @@ def _faithful(body: str, value: Any, quoted: list[str], words: str, shape: str) 
     kept = _regular(json.dumps(value, ensure_ascii=False))
     same_words = words.casefold() == "".join(read).casefold()
     return found if taken == len(quoted) and same_words and kept is not None and kept[2] == shape else None
+
+
+def _stands(body: str, word: str, at: int) -> int:
+    """Where ``word`` stands next in the place of a key or value, or -1."""
+    at = body.find(word, at)
+    while at >= 0 and not _BEGINS.search(body, max(at - 64, 0), at):
+        at = body.find(word, at + 1)
+    return at
 
 
 def _flat(value: Any) -> Iterator[Any]:
