@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.repairs import DAMAGE, PAGE, measured, with_json_repair, with_streamscrub
-from streamscrub import RejectedCall, Scrubbed, Tool, ToolCall, scrub
+from streamscrub import RejectedCall, Scrubbed, StreamScrubber, Tool, ToolCall, scrub
 from streamscrub.edits import applied
 from streamscrub.names import Offer
 from streamscrub.repair import Unreadable, load
@@ -562,3 +562,26 @@ def test_a_megabyte_takes_no_more_steps_than_are_allowed(
 def test_the_checklist_of_rows_is_in_this_file() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert text.count("\ndef test_") > 30
+
+
+ESCAPED = wire(r"{\"name\": \"tide\", \"arguments\": {\"ports\": [\"a \\\"b\\\"\\n\"]}}") + 'He said "so".'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*KINDS.values(), wire('<code>\n{"days": 1}</code>', "tide"), ESCAPED, "é " + KINDS["quotes"] + KINDS["fence"]],
+)
+def test_repairs_and_their_places_do_not_depend_on_the_cut(text: str) -> None:
+    whole = [event for event in scrub(text, TOOLS).events if isinstance(event, ToolCall | RejectedCall)]
+    assert whole
+    for size in (1, 3, 7):
+        scrubber = StreamScrubber(TOOLS)
+        data = text.encode()
+        events = [event for at in range(0, len(data), size) for event in scrubber.feed(data[at : at + size])]
+        events += scrubber.finish("stop")
+        assert [event for event in events if isinstance(event, ToolCall | RejectedCall)] == whole
+
+
+def test_a_body_escaped_once_too_often_is_read() -> None:
+    assert one(ESCAPED).arguments == {"ports": ['a "b"\n']}
+    assert scrub(ESCAPED, TOOLS).text.strip() == 'He said "so".'
