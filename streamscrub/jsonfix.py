@@ -423,10 +423,11 @@ class _Walk:
     def _enclose(self, start: int, end: int, stop: int, kind: str, *, single: bool = False) -> None:
         """Put double quotes around the content ``start`` to ``end`` of a string from here to ``stop``."""
         text, at, where = self.text, self.at, self._where()
+        self.work.spend(1)
         inside = mend(text, start, end, where, self.work, single=single, quotes=kind)
         if stop - at <= MAX_REPAIR_TEXT and all(edit.kind == kind for edit in inside):
             # A short string is told as a whole, which is easier to read.
-            content = applied(text[start:end], shifted(inside, -start))
+            content = applied(text[start:end], shifted(inside, -start)) if inside else text[start:end]
             self.edits.append(Edit(at, stop, f'"{content}"', kind, where))
             return
         if text[at:start] != '"':
