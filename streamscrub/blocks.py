@@ -41,6 +41,9 @@ _NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" %
 _ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
 _FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
 _FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
+# A tag pair of no meaning around a JSON body, as some models write it.
+_WRAP: Final = re.compile(rb"<(syntax|block|code|json)>[ \t\r\n]{0,256}+(?=([{\[]|\Z))")
+_WRAP_CUT: Final = re.compile(rb"<(?:s|sy|syn|synt|synta|syntax|b|bl|blo|bloc|block|c|co|cod|code|j|js|jso|json)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class Part:
     name: str | None = None
     model_id: str | None = None
     fenced: bool = False  # a redundant fence stood around it
+    wrapped: bytes = b""  # or a tag pair of no meaning, of this name
     surplus: bool = False  # closing brackets stood behind it that nothing had opened
 
 
@@ -144,6 +148,7 @@ class BlockReader:
     _part: Part | None = None
     _pieces: list[tuple[bytes, bytes]] = field(default_factory=list)  # header: (text, separator after it)
     _fenced: bool = False
+    _wrapped: bytes = b""
 
     def __post_init__(self) -> None:
         self._from = self.at
@@ -307,6 +312,14 @@ class BlockReader:
                 self._fenced = not envelope.fenced
                 self.at = fence.end()
                 return -1
+        if buf[i] == 0x3C and not self._wrapped and not self._element(buf, i):
+            wrap = _WRAP.match(buf, i, end)
+            if (wrap is not None and not wrap[2]) or _WRAP_CUT.match(buf, i, end):
+                return MORE
+            if wrap is not None:
+                self._wrapped = wrap[1]
+                self.at = wrap.end()
+                return -1
         self._from = i
         named = self.attributes.get("name")
         if named is not None:
@@ -317,6 +330,13 @@ class BlockReader:
         else:
             self._begin(envelope.uses, i, None, None)
         return -1
+
+    def _element(self, buf: bytearray, i: int) -> bool:
+        """Whether a tag at ``i`` is a parameter of the tool that the opener names."""
+        name = self.attributes.get("name")
+        tool = self.offer.resolve(name).tool if name else None
+        word = _ELEMENT.match(buf, i)
+        return tool is not None and word is not None and word.group(1).decode() in tool.properties
 
     def _parameter(self, buf: bytearray, i: int, end: int) -> tuple[int, Use | None]:
         """The body whose parameter opens at ``i``, if this opener carries names: one that has a name itself."""
@@ -474,7 +494,7 @@ class BlockReader:
         around, offer = self.envelope.around, self.offer
         given = {"name": name} if uses is self.envelope.named or uses is self.envelope.headed else {}
         self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
-        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced) if uses else None
+        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced, self._wrapped) if uses else None
         self._phase = _BODY
         self.at = i
 
@@ -531,6 +551,13 @@ class BlockReader:
         while True:
             run = PADDING.match(buf, i, end)
             i = run.end() if run is not None else i
+            closer = b"</" + self._wrapped + b">" if self._wrapped else b""
+            if closer and (here := bytes(buf[i : min(end, i + len(closer))])) and closer.startswith(here):
+                if here == closer:
+                    i += len(closer)
+                    continue
+                if not final:
+                    return MORE
             fence = FENCE_RUN.match(buf, i, end)
             if fence is None or envelope.around.close.at(buf, i, end, final) != 0:
                 break

@@ -169,6 +169,9 @@ class JsonReader:
             if i + 3 > end and not final:
                 return MORE
             return DONE if bytes(buf[i : i + 3]) in _CURLY else DEAD
+        if byte in b"\\" and self._around.close.literals and not (self._watch is not None and self._watch.bare):
+            # Escaped once too often, as if it stood in a string. Only the closer tells where that ends.
+            return DONE if buf[i + 1 : i + 2] == b'"' else MORE if i + 1 == end and not final else DEAD
         size = self._around.quotes.at(buf, i, end, final)
         if size != 0:
             return MORE if size == CUT else DONE

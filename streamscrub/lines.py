@@ -14,10 +14,11 @@ from .attributes import CHILD, CHILD_CUT, read_attributes
 from .bodies import BODIES
 from .bodies.base import Context, Written
 from .bodies.glm_line import GlmLineReader
-from .bodies.json_call import CallReader, CallWatch, settle
+from .bodies.json_call import CallReader, CallWatch, settle, under_arguments
 from .bodies.json_call import decode as decode_json
 from .bodies.python_call import CodeReader
 from .bodies.python_call import decode as decode_code
+from .edits import in_bytes, moved
 from .jsontext import JsonReader
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
@@ -253,6 +254,7 @@ class BareReader(LineReader):
             for call in found:
                 call.start += start + skip - self.start
                 call.end += start + skip - self.start
+                call.repairs = moved(call.repairs, start + skip - self.start)
             out += found
         return out
 
@@ -306,7 +308,7 @@ class NamedReader(LineReader):
         try:
             loaded = load(body.decode("utf-8", "replace"), quote_tokens=self.context.settings.get("quotes", ()))
             call.arguments = loaded.value
-            call.repairs += loaded.repairs
+            call.repairs += in_bytes(under_arguments(loaded.repairs), body, len(raw) - len(body))
             settle(call)
         except Unreadable:
             return BODIES["loose_object"].decode(raw, "whole", self.context)
@@ -503,12 +505,13 @@ class ActionReader(LineReader):
             for call in calls:
                 call.start += offset
                 call.end += offset
+                call.repairs = moved(call.repairs, offset)
             return calls
         call = Written(self._name, end=len(raw))
         try:
             loaded = load(raw[offset:].decode("utf-8", "replace"))
             call.arguments = loaded.value
-            call.repairs += loaded.repairs
+            call.repairs += in_bytes(under_arguments(loaded.repairs), raw[offset:], offset)
             settle(call)
         except Unreadable as error:
             call.fault = str(error)
@@ -589,6 +592,7 @@ class FenceReader(LineReader):
         for call in calls:
             call.start += offset
             call.end += offset
+            call.repairs = moved(call.repairs, offset)
         return calls
 
 

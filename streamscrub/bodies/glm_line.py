@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, Final
 
+from ..edits import in_bytes, moved
 from ..jsontext import JsonReader
 from ..limits import MAX_HEADER, MAX_NAME
 from ..names import Offer
@@ -13,6 +14,7 @@ from ..reading import BLANK, BLANKS, DEAD, DONE, MORE, Around, Run
 from ..repair import Unreadable, load
 from ..sentinels import CUT, NONE
 from .base import Body, Context, Ending, Settings, Written
+from .json_call import under_arguments
 
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
 _LINE: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)/(?:([A-Za-z_][\w-]*)>(.*)|(\{.*\}))\s*\Z", re.DOTALL)
@@ -177,7 +179,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.fault = str(error)
         return [call]
     call.arguments = loaded.value
-    call.repairs += loaded.repairs
+    call.repairs += in_bytes(moved(under_arguments(loaded.repairs), found.start(4)), raw)
     return [call]
 
 

@@ -565,7 +565,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         if not value.key:
             call.fault = "a key without a name"
         if value.implicit:
-            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     if reader.escaped:
         call.repairs.append(Repair("stray_escape", "arguments", "\\\\n", ""))
     for what in reader.damage:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..attributes import CHILD, CHILD_CUT, PLAIN_END, TagEnd, read_attributes
+from ..edits import moved
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
@@ -956,7 +957,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         texts.pop(value.key, None)
         texts[value.key] = typed(value, raw, settings)
         if value.implicit:
-            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     call.fault = call.fault or reader.fault
     if not reader.name:
         call.fault = "no name"
@@ -981,7 +982,9 @@ def _from_json(reader: TagsReader, raw: bytes, call: Written, ending: Ending, co
         calls = json_call.decode(text, how, context)
     for one in calls:
         one.model_id = one.model_id or call.model_id
-        one.repairs = [*call.repairs, *one.repairs]
+        one.repairs = [*call.repairs, *moved(one.repairs, start)]
+        one.start += start
+        one.end += start
     if calls:
         calls[0].start, calls[-1].end = 0, len(raw)
     return calls

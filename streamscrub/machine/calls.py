@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..edits import placed
 from ..events import ArgumentsDelta, CallStarted, RejectedCall, RejectReason, ToolCall
 from ..lines import LineReader
 from ..reading import Around, UntilCloser
@@ -62,6 +63,7 @@ class Calls(Dropping):
         assert one.name is not None
         assert one.arguments is not None
         self._last_calls.append((one.name, one.arguments))
+        repairs = tuple(placed(one.repairs, raw, span, self._base + candidate.start))
         self._out.append(
             ToolCall(
                 number,
@@ -70,7 +72,7 @@ class Calls(Dropping):
                 raw,
                 one.grammar,
                 span,
-                tuple(one.repairs),
+                repairs,
                 one.strategy,
                 _clean(one.model_id),
             )

@@ -110,7 +110,7 @@ class Settling(Release):
                 return True
             if unclosed:
                 for call in calls:
-                    call.repairs.append(Repair("missing_close"))
+                    call.repairs.append(Repair("missing_close", span=(reader.at - candidate.start,) * 2))
             if self._is_copy(calls):
                 self._markup("padding", candidate.start, reader.at)
                 return True
@@ -229,7 +229,7 @@ class Settling(Release):
         last = calls[-1][0]
         told = any(repair.kind == "missing_close" for repair in last.repairs)
         if unclosed and last.complete and not cut and not told:
-            last.repairs.append(Repair("missing_close"))
+            last.repairs.append(Repair("missing_close", span=(stop - candidate.start,) * 2))
         outcomes = [
             settle_call(
                 call, grammar, self._offer, recover=self._recover, by_id=by_id and call.name is not None,
