@@ -173,7 +173,8 @@ class HeaderReader:
             stop = min(i, outer[0])
             if self._tokens in frame.start:
                 # A role and words behind it are a message without a token, and shown at once.
-                limit = min(stop, self._start + MAX_HEADER)
+                # A token that the end of the stream cut is none of them.
+                limit = min(stop, self._start + MAX_HEADER, marks.find(buf, self.at, end, False)[0])
                 known = self._from + self._words(bytes(buf[self._from : limit]))
                 header = _AFTER_ROLE.match(buf, known, limit)
                 if known > self._from and header is not None and header.end() < limit and buf[header.end()] != 0x7B:
@@ -238,8 +239,12 @@ class HeaderReader:
             # A channel or a role that was cut is no message.
             return False
         text = bytes(buf[self._from : end])
-        if _TO_CUT.fullmatch(text, self._words(text)) is not None:
-            # Nor is the start of a recipient.
+        known = self._words(text)
+        whole, _ = self.frame.marks.find(buf, self._from, end, False)
+        rest = _AFTER_ROLE.match(buf, self._from + known, whole)
+        recipient = known and rest is not None and rest.end() == whole and self._tokens in self.frame.start
+        if recipient or _TO_CUT.fullmatch(text, known) is not None:
+            # Neither is a recipient that was, or one before a token that was.
             return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""

@@ -22,6 +22,7 @@ _SYNTAXES: Final = {
     "pformat": "the name and numbered slots",
     "loose_object": "the name and an object with bare keys",
     "glm_line": "a line with the tool, a parameter and its value",
+    "key_lines": "a line for each key and its value, behind the name",
     "text": "plain text, the value of the only parameter",
 }
 _HEAD: Final = """\
