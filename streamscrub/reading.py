@@ -148,11 +148,11 @@ def behind_tokens(buf: bytearray, i: int, end: int, around: Around, close: Senti
     DONE: one of the closers, at this index. MORE: the bytes end in such tokens, or in a piece of one or of a fence run.
     DEAD: something else.
     """
-    k = i
+    k, size = i, 0
     while k - i <= MAX_BLANKS:
         if FENCE_CUT.match(buf, k, end) is not None:
             return MORE, k
-        size = around.control.at(buf, k, end)
+        size = around.control.at(buf, k, end) if close.literals else 0
         if size <= 0:
             break
         k += size
@@ -164,7 +164,7 @@ def behind_tokens(buf: bytearray, i: int, end: int, around: Around, close: Senti
         size = close.at(buf, k, end)
         if size != 0:
             return (MORE if size == CUT else DONE), k
-    return (MORE if around.control.at(buf, k, end) == CUT else DEAD), k
+    return (MORE if size == CUT else DEAD), k
 
 
 class UntilCloser:

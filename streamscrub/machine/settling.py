@@ -148,8 +148,6 @@ class Settling(Release):
             self._muted = max(self._muted, reader.at)
             return self._refute(candidate)
         stop = reader.at if verdict == DONE else self._end_of(reader.inner)
-        if reader.frayed and self._cut_off:
-            stop = len(buf)
         parts = list(reader.parts)
         if verdict == MORE:
             part = reader.open_part(len(buf), self._cut_off)
@@ -159,11 +157,13 @@ class Settling(Release):
             parts = [
                 replace(part, use=replace(part.use, settings={**part.use.settings, "code": True})) for part in parts
             ]
-        calls = self._block_calls(candidate, reader, parts, stop)
-        named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         closes = envelope.closes and bool(envelope.around.close.literals)
         if reader.unclosed and reader.parts:
             closes = closes and buf[reader.parts[-1].start] not in reader.unclosed
+        if reader.frayed and closes and self._cut_off:
+            stop = len(buf)
+        calls = self._block_calls(candidate, reader, parts, stop)
+        named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         # A frame names its call before the message, and an open body is cut whatever would close its envelope.
         lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
         cut = not reader.closed and final and self._cut_off and lacks_end
