@@ -9,15 +9,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
+from .bodies.tags import bare_tag
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader, Run, UntilCloser
-from .sentinels import CUT, Sentinels
+from .reading import (
+    BLANK,
+    DEAD,
+    DONE,
+    FENCE_RUN,
+    MORE,
+    NOTHING,
+    PADDING,
+    Around,
+    Reader,
+    Run,
+    UntilCloser,
+    behind_tokens,
+)
+from .sentinels import CUT, Sentinels, sentinels
 
 # A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
 NEST: Final = 3
@@ -26,9 +41,9 @@ _NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" %
 _ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
 _FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
 _FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
-_PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")
-_FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
-_FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
+# A tag pair of no meaning around a JSON body, as some models write it.
+_WRAP: Final = re.compile(rb"<(syntax|block|code|json)>[ \t\r\n]{0,256}+(?=([{\[]|\Z))")
+_WRAP_CUT: Final = re.compile(rb"<(?:s|sy|syn|synt|synta|syntax|b|bl|blo|bloc|block|c|co|cod|code|j|js|jso|json)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +83,17 @@ class Envelope:
     demand: bool = False  # an offered name must be read before it counts as a call
     unbracketed: bool = False  # a body behind a header may begin with anything
 
+    def fence(self, run: bytes) -> Envelope:
+        """The same behind a fence of this run: only one of its kind that is as long closes it."""
+        return _in_fence(self, run)
+
     def __deepcopy__(self, memo: object) -> Envelope:
         return self
+
+
+@lru_cache(maxsize=64)
+def _in_fence(envelope: Envelope, run: bytes) -> Envelope:
+    return replace(envelope, around=replace(envelope.around, close=sentinels((run,))))
 
 
 @dataclass(slots=True)
@@ -83,6 +107,7 @@ class Part:
     name: str | None = None
     model_id: str | None = None
     fenced: bool = False  # a redundant fence stood around it
+    wrapped: bytes = b""  # or a tag pair of no meaning, of this name
     surplus: bool = False  # closing brackets stood behind it that nothing had opened
 
 
@@ -110,6 +135,7 @@ class BlockReader:
     run: Run | None = None
     closed: bool = False  # the closer was there
     implicit: bool = False  # ended by what follows, not by the end of the stream
+    frayed: bool = False  # the stream ended in what may still have been padding of it, behind ``at``
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
     attributed: bool = False  # the opener's tag is not at its end yet
@@ -122,6 +148,7 @@ class BlockReader:
     _part: Part | None = None
     _pieces: list[tuple[bytes, bytes]] = field(default_factory=list)  # header: (text, separator after it)
     _fenced: bool = False
+    _wrapped: bytes = b""
 
     def __post_init__(self) -> None:
         self._from = self.at
@@ -189,6 +216,11 @@ class BlockReader:
                 return verdict
 
     @property
+    def opened(self) -> int:
+        """The index behind the opener while no body was met, -1 inside it."""
+        return -1 if self._phase == _HEAD else self._from
+
+    @property
     def inner(self) -> Reader | None:
         """The reader that runs inside this one."""
         return self._alive[0].reader if len(self._alive) == 1 else None
@@ -233,9 +265,14 @@ class BlockReader:
             return MORE
         if buf[i] in envelope.around.leads or buf[i] in envelope.inner.leads:
             separator = envelope.separators.at(buf, i, end, final)
-            parameter = self._parameter(buf, i, end)
+            verdict, parameter = self._parameter(buf, i, end)
+            if verdict == MORE:
+                return MORE
             for markers in (envelope.inner, envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end, final) if separator <= 0 and parameter is None else 0
+                size = 0
+                if separator <= 0 and parameter is None:
+                    closing = markers is envelope.around.close
+                    size = self._closer(buf, i, end, final) if closing else markers.at(buf, i, end, final)
                 if size == CUT or separator == CUT:
                     return MORE
                 if size <= 0:
@@ -275,6 +312,14 @@ class BlockReader:
                 self._fenced = not envelope.fenced
                 self.at = fence.end()
                 return -1
+        if buf[i] == 0x3C and not self._wrapped and not self._element(buf, i):
+            wrap = _WRAP.match(buf, i, end)
+            if (wrap is not None and not wrap[2]) or _WRAP_CUT.match(buf, i, end):
+                return MORE
+            if wrap is not None:
+                self._wrapped = wrap[1]
+                self.at = wrap.end()
+                return -1
         self._from = i
         named = self.attributes.get("name")
         if named is not None:
@@ -286,13 +331,34 @@ class BlockReader:
             self._begin(envelope.uses, i, None, None)
         return -1
 
-    def _parameter(self, buf: bytearray, i: int, end: int) -> Use | None:
-        """The body whose parameter opens at ``i``, if this opener carries names."""
+    def _element(self, buf: bytearray, i: int) -> bool:
+        """Whether a tag at ``i`` is a parameter of the tool that the opener names."""
+        name = self.attributes.get("name")
+        tool = self.offer.resolve(name).tool if name else None
+        word = _ELEMENT.match(buf, i)
+        return tool is not None and word is not None and word.group(1).decode() in tool.properties
+
+    def _parameter(self, buf: bytearray, i: int, end: int) -> tuple[int, Use | None]:
+        """The body whose parameter opens at ``i``, if this opener carries names: one that has a name itself."""
         for use in self.envelope.named:
             tags = use.settings.get("tags")
-            if tags is not None and tags.key_open.at(buf, i, end) > 0:
-                return use
-        return None
+            size = tags.key_open.at(buf, i, end) if tags is not None else 0
+            if size > 0:
+                verdict, stop, _ = read_attributes(buf, i + size, end)
+                if verdict == MORE:
+                    return MORE, None
+                return DONE, None if bare_tag(buf, i + size, stop) else use
+        return DONE, None
+
+    def _closer(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """The size of the closer at ``i``, 0, or CUT. The run that closes a fence may be longer than its opener."""
+        size = self.envelope.around.close.at(buf, i, end, final)
+        if size <= 0 or buf[i] not in b"`~":
+            return size
+        j = i + size
+        while j < end and buf[j] == buf[i]:
+            j += 1
+        return CUT if j == end and not final else j - i
 
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
@@ -428,7 +494,7 @@ class BlockReader:
         around, offer = self.envelope.around, self.offer
         given = {"name": name} if uses is self.envelope.named or uses is self.envelope.headed else {}
         self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
-        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced) if uses else None
+        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced, self._wrapped) if uses else None
         self._phase = _BODY
         self.at = i
 
@@ -483,11 +549,16 @@ class BlockReader:
         done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
         i = done
         while True:
-            run = _PADDING.match(buf, i, end)
+            run = PADDING.match(buf, i, end)
             i = run.end() if run is not None else i
-            fence = _FENCE_RUN.match(buf, i, end)
-            if fence is None and not final and _FENCE_CUT.match(buf, i, end):
-                return MORE
+            closer = b"</" + self._wrapped + b">" if self._wrapped else b""
+            if closer and (here := bytes(buf[i : min(end, i + len(closer))])) and closer.startswith(here):
+                if here == closer:
+                    i += len(closer)
+                    continue
+                if not final:
+                    return MORE
+            fence = FENCE_RUN.match(buf, i, end)
             if fence is None or envelope.around.close.at(buf, i, end, final) != 0:
                 break
             if fence.end() == end and not final:
@@ -503,13 +574,27 @@ class BlockReader:
                 return MORE
             self.at = self._trim(buf, done, i)
             return DONE
-        size = envelope.around.close.at(buf, i, end)
+        size = self._closer(buf, i, end, False)
+        if size == CUT and final:
+            size = self._closer(buf, i, end, True) or CUT
         if size == CUT:
             if not final:
                 return MORE
             # The stream ended inside the closer, unless none is due and these bytes may be anything.
             self.at = self._trim(buf, done, i) if buf[self.parts[-1].start] in self.unclosed else end
             return DONE
+        if size == 0:
+            verdict, k = behind_tokens(buf, i, end, envelope.around, envelope.around.close)
+            if verdict == MORE:
+                if not final:
+                    return MORE
+                self.at = self._trim(buf, done, i)
+                self.frayed = True
+                return DONE
+            if verdict == DONE:
+                i, size = k, self._closer(buf, k, end, final)
+                if size == CUT:
+                    return MORE
         if size > 0:
             self.at = i + size
             self.closed = True

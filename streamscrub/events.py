@@ -43,13 +43,15 @@ class Repair:
 
     ``kind`` names the change (the table in docs/repairs.md lists all of them), ``where`` is the argument path
     (``"arguments.days"``, ``"name"``, ``""`` for the whole block), ``before`` and ``after`` are the texts, cut to
-    200 characters each.
+    200 characters each. ``span`` is the stretch of the wire that was changed, (start, end) in bytes of the whole
+    stream; it is empty where something was put in, and None for a change that has no place of its own.
     """
 
     kind: str
     where: str = ""
     before: str = ""
     after: str = ""
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

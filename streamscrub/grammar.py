@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_TOKENIZER: Final = 8 * 1024 * 1024  # bytes of a tokenizer's configuration, which lists its added tokens
 _MAX_LITERAL: Final = 64  # bytes of one marker
+# Where the part of a shipped file begins that reading does not need.
+_REST: Final = re.compile(rb"^\[(?:render|\[example\])\]", re.MULTILINE)
 _VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
@@ -77,11 +79,16 @@ class GrammarError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
-    """One wire grammar, as its file states it. ``data`` is the checked content; ``file`` where it came from."""
+    """One wire grammar, as its file states it. ``file`` is where it came from.
+
+    ``reads`` is what reading needs of it, ``rest`` the text that is not looked at before it is asked for: how calls are
+    written, and the worked examples.
+    """
 
     name: str
-    data: Mapping[str, Any] = field(repr=False)
+    reads: Mapping[str, Any] = field(repr=False)
     file: str = ""
+    rest: bytes = field(default=b"", repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Grammar:
@@ -104,10 +111,7 @@ class Grammar:
             raise TypeError(f"the content of a grammar file is bytes, not {type(raw).__name__}")
         if len(raw) > _MAX_FILE:
             raise GrammarError(file, "", f"larger than {_MAX_FILE} bytes")
-        try:
-            data = tomllib.loads(raw.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise GrammarError(file, "", f"is no TOML: {error}") from None
+        data = _content(raw, file)
         _check(data, file)
         return cls(data["name"], data, file)
 
@@ -130,7 +134,7 @@ class Grammar:
         from .templates import Unfit, compile_template, write_template
 
         anchors = [start_anchor] if isinstance(start_anchor, str) else list(start_anchor)
-        needed = [one.data for one in with_needed((self,)) if one.name != self.name and not one.data.get("always")]
+        needed = [one.data for one in with_needed((self,)) if one.name != self.name and not one.reads.get("always")]
         try:
             template = write_template(self.data, needed, anchors)
             compile_template(template, self.name, _owners())
@@ -169,9 +173,14 @@ class Grammar:
         return cls._of_template(template, "response_template", file)
 
     @property
+    def data(self) -> Mapping[str, Any]:
+        """The whole content of the file."""
+        return {**self.reads, **_content(self.rest, self.file)} if self.rest else self.reads
+
+    @property
     def models(self) -> tuple[str, ...]:
         """Patterns of the model ids that speak this grammar, in shell-style globs."""
-        return tuple(self.data.get("models", ()))
+        return tuple(self.reads.get("models", ()))
 
     def speaks(self, model: str) -> bool:
         """Does one of the patterns match this model id, in any case, with or without its provider and suffixes?"""
@@ -179,7 +188,7 @@ class Grammar:
 
     def opens(self, model: str) -> bool:
         """Does the prompt of this model always open one of the grammar's reasoning sections?"""
-        return any(_matches(one.get("opened_for", ()), model) for one in self.data.get("reasoning", ()))
+        return any(_matches(one.get("opened_for", ()), model) for one in self.reads.get("reasoning", ()))
 
     @property
     def examples(self) -> list[dict[str, Any]]:
@@ -187,7 +196,7 @@ class Grammar:
         return list(self.data.get("example", ()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_grammar, (self.name, dict(self.data), self.file))
+        return (_grammar, (self.name, dict(self.reads), self.file, self.rest))
 
 
 def _matches(patterns: Iterable[str], model: str) -> bool:
@@ -195,15 +204,22 @@ def _matches(patterns: Iterable[str], model: str) -> bool:
     return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 
 
-def _grammar(name: str, data: dict[str, Any], file: str) -> Grammar:
-    return Grammar(name, data, file)
+def _grammar(name: str, reads: dict[str, Any], file: str, rest: bytes) -> Grammar:
+    return Grammar(name, reads, file, rest)
+
+
+def _content(raw: bytes, file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise GrammarError(file, "", f"is no TOML: {error}") from None
 
 
 @cache
 def _owners() -> Owners:
     from .templates import Owners
 
-    return Owners.of({name: grammar.data for name, grammar in shipped().items()})
+    return Owners.of({name: grammar.reads for name, grammar in shipped().items()})
 
 
 # -- checking
@@ -289,7 +305,13 @@ def shipped() -> dict[str, Grammar]:
     for file in sorted(os.listdir(folder())):
         if not file.endswith(".toml"):
             continue
-        grammar = Grammar.load(os.path.join(folder(), file))
+        with open(os.path.join(folder(), file), "rb") as opened:
+            raw = opened.read()
+        # Checked by the tests, as is that nothing else follows the examples.
+        place = _REST.search(raw)
+        split = place.start() if place is not None else len(raw)
+        reads = _content(raw[:split], file)
+        grammar = Grammar(reads["name"], reads, file, raw[split:])
         if grammar.name in found:
             raise GrammarError(file, "name", f"{grammar.name!r} is the name of {found[grammar.name].file} too")
         found[grammar.name] = grammar
@@ -328,11 +350,11 @@ def with_needed(chosen: tuple[Grammar, ...]) -> tuple[Grammar, ...]:
     """Add the files that the chosen ones need, and those that always count (the chat templates' tokens)."""
     known = shipped()
     out = {grammar.name: grammar for grammar in chosen}
-    pending = [*chosen, *(grammar for grammar in known.values() if grammar.data.get("always"))]
+    pending = [*chosen, *(grammar for grammar in known.values() if grammar.reads.get("always"))]
     while pending:
         grammar = pending.pop()
         out.setdefault(grammar.name, grammar)
-        for name in grammar.data.get("needs", ()):
+        for name in grammar.reads.get("needs", ()):
             if name not in out:
                 if name not in known:
                     raise GrammarError(grammar.file, "needs", f"{name!r} is no grammar of the library")

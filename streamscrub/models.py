@@ -49,7 +49,7 @@ def explain(model: str, grammars: Iterable[Grammar] | None = None) -> str:
     lines = [f"{model}: read as {spellings(model)[-1]}" if spellings(model) else "an empty model id"]
     found = grammars_for(model, grammars)
     for place, (grammar, pattern) in enumerate(found, 1):
-        lines.append(f"  {place}. {grammar.name:<16} {pattern:<20} {grammar.data.get('title', '')}".rstrip())
+        lines.append(f"  {place}. {grammar.name:<16} {pattern:<20} {grammar.reads.get('title', '')}".rstrip())
     if not found:
         lines.append("  no grammar file names this model")
     lines.append("  every other grammar stays on: a model id only orders readings that are equally good")

@@ -35,7 +35,8 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sigil:
-    """How a tag of a special syntax goes on. ``section``: whether one begins behind it; None if that stays."""
+    """How a tag of a special syntax goes on. ``section``: a wrapper around calls opens or closes;
+    None: it is none."""
 
     tag_end: TagEnd
     closing: bool

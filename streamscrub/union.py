@@ -121,6 +121,7 @@ class _Union:
         self.quotes: tuple[str, ...] = ()
         self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
         self.inside: list[Role] = []  # of the markers that count inside a block
+        self.kinds: dict[tuple[Kind, ...], Sentinels] = {}
         self.own: list[str] = []  # what stands before the model's own turn
 
     def build(self) -> Tables:
@@ -179,11 +180,14 @@ class _Union:
         return other if other is not None and other.attributes != attributes else None
 
     def _of(self, *kinds: Kind) -> Sentinels:
-        return _sentinels(role for role in self.roles.values() if role.kind in kinds)
+        """The markers of these kinds, once all roles are known."""
+        if kinds not in self.kinds:
+            self.kinds[kinds] = _sentinels(role for role in self.roles.values() if role.kind in kinds)
+        return self.kinds[kinds]
 
     def _all(self, section: str) -> Iterator[Mapping[str, Any]]:
         """The tables of this section in all files."""
-        return (one for grammar in self.grammars for one in grammar.data.get(section, ()))
+        return (one for grammar in self.grammars for one in grammar.reads.get(section, ()))
 
     def _spoken(self, grammar: Grammar) -> bool:
         """Does the model speak this grammar?"""
@@ -192,7 +196,7 @@ class _Union:
     # -- what the files say
 
     def _collect(self, grammar: Grammar) -> None:
-        data = grammar.data
+        data = grammar.reads
         for one in data.get("envelope", ()):
             entry = self.entries.setdefault(one["name"], _Entry())
             entry.declared = True
@@ -251,7 +255,7 @@ class _Union:
                 framing.data.setdefault(key, []).extend(value)
             else:
                 framing.data[key] = value
-        family = next((one["of"] for one in grammar.data.get("tags", ()) if "of" in one), grammar.name)
+        family = next((one["of"] for one in grammar.reads.get("tags", ()) if "of" in one), grammar.name)
         framing.bodies += [(syntax, grammar.name, family) for syntax in data.get("bodies", ())]
         if "type" in data:
             framing.types[data["type"]] = grammar.name
@@ -261,10 +265,10 @@ class _Union:
         wanted = [
             (f"{key}.envelope", one["envelope"])
             for key in ("body", "pairs")
-            for one in grammar.data.get(key, ())
+            for one in grammar.reads.get(key, ())
             if "envelope" in one
         ]
-        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.data.get("fence", ()) if "envelope" in one]
+        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.reads.get("fence", ()) if "envelope" in one]
         known = sorted(name for name, entry in self.entries.items() if entry.declared)
         for key, names in wanted:
             if names and not set(names) & set(known):
@@ -276,7 +280,7 @@ class _Union:
 
     def _standing_alone(self, grammar: Grammar) -> None:
         """Markers that need no envelope: sections, reasoning, control tokens, turns, results."""
-        data = grammar.data
+        data = grammar.reads
 
         def add(kind: Kind, literals: Iterable[str], special: bool, target: Any = None) -> None:
             for literal in literals:
@@ -315,10 +319,8 @@ class _Union:
         for literal in family.opening(family.call):
             self._add(Kind.TAG, literal, special, grammar, name)
         ending = family.ending
-        # Behind any opener a section begins, where the syntax does not say which tags hold others.
-        begins = None if family.tag_end else True
         for literal in family.opening(family.keys):
-            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, begins) if special else None)
+            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, None) if special else None)
         for literal in family.closing([*family.call, *family.keys]):
             self._add(Kind.CLOSE, literal, special, grammar)
         if special:
@@ -328,8 +330,8 @@ class _Union:
             for literal in family.closing(family.wrapper):
                 self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, True, False))
             for opens, closes in family.starts:
-                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, begins))
-                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None if family.tag_end else False))
+                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, None))
+                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None))
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:
         for literal, one, grammar in entry.open:
@@ -355,8 +357,12 @@ class _Union:
     def _targets(self, tables: Tables) -> None:
         leaks = tuple(role.literal.decode() for role in self.inside if role.special or role.kind is Kind.CLOSE)
         common = {"leaks": leaks, "quotes": self.quotes}
-        plain = Around(NOTHING, _sentinels(self.inside), tables.special, sentinels(_encode(self.quotes)))
-        families = {name: self._tags(family, plain) for name, family in self.families.items()}
+        control = _exact(role for role in self.inside if role.special and role.kind is Kind.CONTROL)
+        calls = self._of(Kind.OPEN, Kind.TAG)
+        quotes = sentinels(_encode(self.quotes))
+        plain = Around(NOTHING, _sentinels(self.inside), tables.special, quotes, control, calls)
+        parameters = self._parameters()
+        families = {name: self._tags(family, plain, *parameters) for name, family in self.families.items()}
         uses = {}
         for name, settings in families.items():
             around = replace(plain, close=settings["tags"].call_close)
@@ -388,24 +394,45 @@ class _Union:
     def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:
         """Lines, fences and elements."""
         for grammar in self.grammars:
-            for place, one in enumerate(grammar.data.get("line", ())):
+            for place, one in enumerate(grammar.reads.get("line", ())):
                 for start in one.get("start", ("",)):
                     line = Line(one["syntax"], grammar.name, start, one.get("then", ""), tuple(one.get("others", ())))
                     self.lines.append((one.get("order", 100 + place), line))
-            for one in grammar.data.get("fence", ()):
+            for one in grammar.reads.get("fence", ()):
                 for language in one["languages"]:
                     if "envelope" in one:
                         tables.fences[language] = envelopes[one["envelope"]]
                     elif self.chosen or one["reads"] == "result" or self._spoken(grammar):
                         # An ordinary word: a fence of reasoning needs to be expected.
                         tables.fences[language] = one["reads"]
-            if "elements" in grammar.data:
-                tables.reserved = frozenset(grammar.data["elements"]["reserved"])
+            if "elements" in grammar.reads:
+                tables.reserved = frozenset(grammar.reads["elements"]["reserved"])
         tables.lines = tuple(line for _, line in sorted(self.lines, key=lambda pair: pair[0]))
         tables.words = sentinels(_encode({line.start for line in tables.lines if line.start}))
         tables.bare = envelopes.get("bare")
 
-    def _tags(self, family: _Family, plain: Around) -> dict[str, Any]:
+    def _parameters(self) -> tuple[Sentinels, Sentinels, Mapping[bytes, Mapping[str, Any]]]:
+        """The parameters of all families: what opens and closes them, and how the text behind each opener is taken."""
+        opens: tuple[set[bytes], set[bytes]] = (set(), set())
+        closes: tuple[set[bytes], set[bytes]] = (set(), set())
+        styles: dict[bytes, Mapping[str, Any]] = {}
+        for family in self.families.values():
+            for key in family.key:
+                style = {name: value for name, value in key.items() if name != "name"}
+                for opener in _encode(family.opening([key["name"]])):
+                    opens[not family.special].add(opener)
+                    styles.setdefault(opener.lower(), style)
+                closes[not family.special].update(_encode(family.closing([key["name"]])))
+        return sentinels(*map(tuple, opens)), sentinels(*map(tuple, closes)), styles
+
+    def _tags(
+        self,
+        family: _Family,
+        plain: Around,
+        all_open: Sentinels,
+        all_close: Sentinels,
+        all_styles: Mapping[bytes, Mapping[str, Any]],
+    ) -> dict[str, Any]:
         """The settings of the tags body for one family."""
 
         def made(words: Iterable[str]) -> Sentinels:
@@ -433,9 +460,7 @@ class _Union:
         # Where tags are tokens, one without a word that is known does not show that a value has ended.
         bare = {start.encode() for start, _ in family.starts} if family.tag_end else set()
         followers = sentinels(tuple(word for word in special if word not in bare))
-        others = [other for other in self.families.values() if other is not family]
-        strange_open = _other(key_open, (word for other in others for word in other.opening(other.keys)))
-        strange_close = _other(key_close, (word for other in others for word in other.closing(other.keys)))
+        strange_open, strange_close = _without(all_open, key_open), _without(all_close, key_close)
         after = joined(followers, key_open, strange_open, call_close, wrapper_close, openers)
 
         def compiled(opens: Sentinels, closes: Sentinels) -> Tags:
@@ -445,12 +470,12 @@ class _Union:
 
         tags = compiled(key_open, key_close)
         tags.strange = compiled(strange_open, strange_close)
-        styles = {
+        own_styles = {
             opener.encode().lower(): {name: value for name, value in key.items() if name != "name"}
-            for one in (*others, family)
-            for key in one.key
-            for opener in one.opening([key["name"]])
+            for key in family.key
+            for opener in family.opening([key["name"]])
         }
+        styles = {**all_styles, **own_styles}
         opens, closes = (made(starts) for starts in zip(*family.starts, strict=True))
         elements = Elements(
             joined(opens, closes),
@@ -462,7 +487,7 @@ class _Union:
         entities = any(
             one.get("entities") and self._spoken(grammar)
             for grammar in self.grammars
-            for one in grammar.data.get("tags", ())
+            for one in grammar.reads.get("tags", ())
         )
         return {
             "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
@@ -524,14 +549,13 @@ def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(literal.encode() for literal in literals)
 
 
-def _other(own: Sentinels, words: Iterable[str]) -> Sentinels:
-    """The words that are not among these markers, special ones as they are written."""
-    exact: set[bytes] = set()
-    loose: set[bytes] = set()
-    for word in words:
-        (exact if is_special(word) else loose).add(word.encode())
-    folded = {word.lower() for word in loose}
-    return sentinels(tuple(sorted(exact - {*own.exact})), tuple(sorted(folded - {*own.loose})))
+def _without(markers: Sentinels, own: Sentinels) -> Sentinels:
+    """The markers that are not among a family's own."""
+    exact, loose = set(own.exact), set(own.loose)
+    return sentinels(
+        tuple(word for word in markers.exact if word not in exact),
+        tuple(word for word in markers.loose if word not in loose),
+    )
 
 
 def _sentinels(roles: Iterable[Role]) -> Sentinels:
@@ -592,7 +616,7 @@ def _asked(grammars: tuple[Grammar, ...], model: str) -> bool:
 
 def _asks(grammar: Grammar) -> bool:
     """Does this grammar read anything differently when one of its models is named?"""
-    data = grammar.data
+    data = grammar.reads
     return bool(
         "frame" in data
         or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))

@@ -162,7 +162,7 @@ def test_an_opener_that_only_words_follow_does_not_run() -> None:
     result = scrub_all_ways('You may write <invoke name="memo"> there.', TOOLS)
     assert (result.text, result.calls) == ("You may write there.", [])
     assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "memo")]
-    assert [call.name for call in scrub_all_ways('<invoke name="noop"> then words', TOOLS).calls] == ["noop"]
+    assert [call.name for call in scrub_all_ways('<invoke name="noop">\nthen words', TOOLS).calls] == ["noop"]
 
 
 INTERPRETER: Final = [tool("code_interpreter", 1, code=_STRING)]

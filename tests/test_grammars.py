@@ -10,6 +10,7 @@ import pytest
 from fuzz.literals import GRAMMARS as FOLDER
 from streamscrub import Grammar, StreamScrubber, scrub
 from streamscrub.events import Scrubbed
+from streamscrub.grammar import shipped
 
 from .feeding import scrub_all_ways
 from .test_cases import collapsed
@@ -84,3 +85,11 @@ def test_every_file_says_what_it_is(stem: str) -> None:
     assert {"title", "source"} <= grammar.data.keys()
     titles = [example["title"] for example in grammar.examples]
     assert len(titles) == len(set(titles)) <= 12
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_file_is_valid_and_read_in_two_parts_that_make_the_whole(name: str) -> None:
+    grammar = shipped()[name]
+    whole = Grammar.load(FOLDER / grammar.file)
+    assert whole.data == grammar.data
+    assert set(whole.data) - set(grammar.reads) <= {"render", "example"}

@@ -35,6 +35,7 @@ ORDER: Final = (
     "sentinels",
     "reading",
     "jsontext",
+    "edits",
     "jsonfix",
     "repair",
     "names",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ..edits import in_bytes
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import MAX_REPAIR_TEXT
@@ -28,6 +31,10 @@ PSEUDO_TOOLS: Final = frozenset(
 )
 # What is no repair where a format writes its objects as Python does (``python`` in the settings).
 _PYTHON: Final = frozenset(("quotes", "key_quotes", "python_literal"))
+# How the path to the arguments of a call begins, in a body with one call or several.
+_ARGUMENTS_PATH: Final = re.compile(
+    rf"^(?:(?:tool_calls)?\[[0-9]+\]\.)?(?:function\.)?(?:{'|'.join(ARGUMENT_KEYS)})(?=[.\[]|\Z)"
+)
 _LEADING: Final = b"call:"  # a word that some models put before the object
 
 _THOUGHT: Final = b"thought"  # stands before the list in some envelopes
@@ -254,13 +261,32 @@ def _calls(form: Form, raw: bytes, offset: int, context: Context) -> list[Writte
         return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
     found = [call for value in _objects(loaded.value) for call in form.read(value, context)]
     python = context.settings.get("python")
-    repairs = [repair for repair in loaded.repairs if not (python and repair.kind in _PYTHON)]
+    kept = [one for one in loaded.repairs if not (python and one.kind in _PYTHON)]
+    repairs = [replace(one, where=_path(one.where)) for one in in_bytes(kept, raw, offset)]
+    if found and _place(found, raw, offset):
+        _share(found, repairs, loaded.strategy)
+        return found
     for call in found:
         call.repairs[:0] = repairs
         call.strategy = loaded.strategy if repairs else call.strategy
-    if found:
-        _place(found, raw, offset)
     return found
+
+
+def _path(where: str) -> str:
+    """A place in a call object as a place in the call."""
+    return _ARGUMENTS_PATH.sub("arguments", where)
+
+
+def _share(found: list[Written], repairs: list[Repair], strategy: str) -> None:
+    """Give each call the repairs of its own stretch of the body; the stretches have no gaps."""
+    starts = [call.start for call in found]
+    shares: list[list[Repair]] = [[] for _ in found]
+    for one in repairs:
+        assert one.span is not None
+        shares[max(bisect_right(starts, one.span[0]) - 1, 0)].append(one)
+    for call, share in zip(found, shares, strict=True):
+        call.repairs[:0] = share
+        call.strategy = strategy if share else call.strategy
 
 
 def read(text: str, tool: Tool | None, context: Context, envelope: tuple[str, ...] = KEYS.envelope) -> Loaded:
@@ -295,18 +321,20 @@ def _objects(value: Any) -> list[Any]:
     return out
 
 
-def _place(found: list[Written], raw: bytes, offset: int) -> None:
-    """Give each call its stretch of the body: up to the next one's start."""
+def _place(found: list[Written], raw: bytes, offset: int) -> bool:
+    """Give each call its stretch of the body. False if the structure does not tell where they stand."""
     size, count = len(raw), len(found)
     pieces = [(0, size, True)]
     if count > 1:
         at = max(raw.find(b"[", raw.find(b'"tool_calls"')), 0) if raw.lstrip()[:1] == b"{" else 0
         pieces = [(start + at, end + at, whole) for start, end, whole in _split(raw[at:])]
-    if len(pieces) != count:
+    known = len(pieces) == count
+    if not known:
         # Where the items stand cannot be told from the structure; every call still gets bytes of its own.
         pieces = [(size * k // count, size * (k + 1) // count, True) for k in range(count)]
     for call, (start, end, _) in zip(found, pieces, strict=True):
         call.start, call.end = start + offset, end + offset
+    return known
 
 
 def _call(value: Any, context: Context) -> list[Written]:
@@ -374,14 +402,17 @@ def _flattened(call: Written, beside: dict[str, Any], offer: Offer) -> None:
 def settle(call: Written) -> None:
     """Bring written arguments to an object where one reading is certain; anything else stays and is a fault."""
     value, before = call.arguments, call.arguments
+    inner: list[Repair] = []
     for _ in range(2):
         if not isinstance(value, str) or not value.strip():
             break
         try:
-            value = load(value).value
+            loaded = load(value)
         except Unreadable as error:
             call.fault = f"arguments are a string that is no object: {error}"
             return
+        value = loaded.value
+        inner += (replace(one, span=None) for one in under_arguments(loaded.repairs))
     if value is None or (isinstance(value, str) and not value.strip()):
         call.arguments = {}
         call.repairs.append(Repair("no_arguments", "arguments", json.dumps(before)[:MAX_REPAIR_TEXT], "{}"))
@@ -391,6 +422,16 @@ def settle(call: Written) -> None:
         call.arguments = value
         if isinstance(before, str):
             call.repairs.append(Repair("string_arguments", "arguments", before[:MAX_REPAIR_TEXT], "object"))
+            call.repairs += inner
+
+
+def under_arguments(repairs: Iterable[Repair]) -> list[Repair]:
+    """Repairs of an object that is the arguments alone, with their places in the call."""
+    return [replace(one, where=_argument(one.where)) for one in repairs]
+
+
+def _argument(where: str) -> str:
+    return f"arguments{'' if where.startswith('[') or not where else '.'}{where}"[:MAX_REPAIR_TEXT]
 
 
 FORM: Final = Form(

@@ -84,8 +84,8 @@ class PairsReader:
 
     __slots__ = (
         "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_read",
-        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "repairs",
-        "run", "tool", "torn", "values",
+        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "fault", "name",
+        "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -106,6 +106,7 @@ class PairsReader:
         self._value: Value | None = None
         self.tool: Tool | None = None
         self.repairs: list[Repair] = []  # of the values
+        self.fault = ""  # why this can be no call although it was read to its end
         self.escaped = False  # an escaped newline stood between two tags
         self.torn = False  # the bytes end inside the opener of a key
         self._openers = _openers(around.outer)
@@ -329,6 +330,12 @@ class PairsReader:
             return -1
         window = self.at + MAX_NAME + 32
         i, size = pairs.key_end.find(buf, self.at, min(end, window))
+        close, closing = self._around.close.find(buf, self.at, i)
+        if closing > 0:
+            self.at = close
+            self.fault = "a key without its end"
+            self._phase = _ITEMS
+            return DONE
         if size <= 0:
             return MORE if end < window else self._over()
         self._key = bytes(buf[self.at : i]).decode("utf-8", "replace").strip()
@@ -558,11 +565,12 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         if not value.key:
             call.fault = "a key without a name"
         if value.implicit:
-            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     if reader.escaped:
         call.repairs.append(Repair("stray_escape", "arguments", "\\\\n", ""))
     for what in reader.damage:
         call.repairs.append(Repair("missing_tag", "arguments", "", what))
+    call.fault = call.fault or reader.fault
     if reader.name is None:
         call.fault = "no name"
     if settings.get("repeats"):

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..attributes import CHILD, CHILD_CUT, PLAIN_END, TagEnd, read_attributes
+from ..edits import moved
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
+from ..reading import BLANK, DEAD, DONE, FENCE_CUT, FENCE_RUN, MORE, PADDING, Around, Run, behind_tokens, plain_run
 from ..sentinels import CUT, NONE, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
 
-_SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
 # A tokenizer that loses blanks glues the attribute to the name of its tag.
 _GLUED: Final = re.compile(rb"name[ \t]{0,8}+=")
@@ -32,8 +32,6 @@ _CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
 _CDATA_CLOSE: Final = b"]]>"
 _NOT_CDATA: Final = 1 << 62  # an index behind all others
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
-_FENCE: Final = re.compile(rb"(?:`{3,}+|~{3,}+)[\w+-]*+[ \t]*+")
-_FENCE_CUT: Final = re.compile(rb"(?:`++|~++)[\w+-]*+[ \t]*+\Z")
 _ESCAPED: Final = {"&quot;": '"', "&amp;": "&"}
 _ESCAPE: Final = re.compile("|".join(_ESCAPED))
 _HEAD, _ITEMS, _KEY, _VALUE, _JSON, _ELEMENT, _JUNK = range(7)
@@ -117,6 +115,11 @@ def _attributes(buf: bytearray, i: int, end: int, tag_end: TagEnd) -> tuple[int,
     return verdict, j, found
 
 
+def bare_tag(buf: bytearray, i: int, end: int) -> bool:
+    """Is there nothing but its end behind the name of a tag, which ends at ``end``?"""
+    return buf[i:end].strip() == b">"
+
+
 class Value:
     """One parameter as it was read: where its text stands and what ended it."""
 
@@ -136,10 +139,10 @@ class TagsReader:
     """Reads one call from behind the name of its tag. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_closer", "_counted", "_fenced", "_first", "_json", "_json_at", "_key_at", "_offer",
-        "_own", "_phase", "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait", "_weak",
-        "at", "attributes", "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run", "tool",
-        "torn", "values", "wrapped",
+        "_around", "_behind", "_closer", "_counted", "_fenced", "_first", "_frayed", "_json", "_json_at", "_key_at",
+        "_offer", "_own", "_phase", "_read", "_settings", "_shell", "_sought", "_strong", "_tags", "_value", "_wait",
+        "_weak", "at", "attributes", "broken", "closed", "evidence", "fault", "mention", "name", "repairs", "run",
+        "tool", "torn", "values", "wrapped",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -156,7 +159,7 @@ class TagsReader:
         self._read: set[str] = set()  # their keys
         self.repairs: list[Repair] = []  # of the tags themselves
         self.torn = False  # the bytes end inside the opener of a parameter
-        self.mention = False  # only words follow the tag, and its tool needs more
+        self.mention = False  # only words follow the tag
         self.fault = ""  # why this can be no call although it was read to its end
         self._tags: Tags = settings["tags"]
         self._own = self._tags  # those of the present parameter
@@ -177,6 +180,7 @@ class TagsReader:
         self._wait = -1  # where the wait for the value's own closer began
         self._sought = -1  # up to here the end of the value's CDATA section was looked for
         self._shell = b""  # the closer of an element around all parameters
+        self._frayed = -1  # the bytes end in what may still be padding, from here on
         if "name" in settings:
             self._named(settings["name"])
             self._phase = _ITEMS
@@ -191,6 +195,7 @@ class TagsReader:
             value.end -= by
         if self._value is not None:
             self._value.start -= by
+        self._frayed -= by
         self._closer -= by
         self._behind -= by
         self._strong -= by
@@ -205,6 +210,11 @@ class TagsReader:
     def keep(self) -> int:
         marks = [mark for mark in (self._closer, self._strong, self._weak, self._wait) if mark >= 0]
         return min([self.at, *marks, *([self._json.keep] if self._json is not None else [])])
+
+    @property
+    def opened(self) -> int:
+        """The index behind the opener, -1 inside it."""
+        return -1 if self._phase == _HEAD else self._first
 
     @property
     def inner(self) -> JsonReader | None:
@@ -223,7 +233,7 @@ class TagsReader:
             elif self._phase == _ITEMS:
                 verdict = self._items(buf, end, final)
             elif self._phase == _KEY:
-                verdict = self._key(buf, end)
+                verdict = self._key(buf, end, final)
             elif self._phase == _HEAD:
                 verdict = self._head(buf, end)
             elif self._phase == _ELEMENT:
@@ -277,9 +287,10 @@ class TagsReader:
         tags, around = self._tags, self._around
         self.run = None
         self.torn = False
+        self._frayed = -1
         while True:
-            # Behind an object, surplus brackets are padding as well.
-            run = (BLANK if self._json is None else _SURPLUS).match(buf, self.at, end)
+            # Behind an object, surplus brackets and fence runs are padding as well.
+            run = (BLANK if self._json is None else PADDING).match(buf, self.at, end)
             i = run.end() if run is not None else self.at
             if i - self.at > MAX_BLANKS:
                 return self._over() if self.evidence else DEAD
@@ -291,18 +302,18 @@ class TagsReader:
                 self._json_at = i
                 self._phase = _JSON
                 return -1
-            if buf[i] in b"`~" and not self.values:
+            fence = FENCE_RUN.match(buf, i, end) if not self.values else None
+            if fence is not None:
                 # A fence around the body, opened or closed.
-                fence = _FENCE.match(buf, i, end)
-                if fence is None or (fence.end() == end and not final):
-                    if _FENCE_CUT.match(buf, i, end) is not None and not final:
-                        return MORE
-                elif self._bare or self._fenced:
-                    if self._bare:
-                        self._fenced = True
-                        self.repairs.append(Repair("fence"))
-                    self.at = fence.end()
-                    continue
+                if fence.end() == end:
+                    return MORE
+                if self._bare and not self._fenced:
+                    self._fenced = True
+                    self.repairs.append(Repair("fence"))
+                self.at = fence.end()
+                continue
+            if self._bare and FENCE_CUT.match(buf, i, end) is not None and not final:
+                return MORE
             self._own = tags
             size = tags.keys.at(buf, i, end)
             if size == NONE and tags.strange is not None and (size := tags.strange.keys.at(buf, i, end)) > 0:
@@ -345,6 +356,14 @@ class TagsReader:
                 continue
             if not self.evidence:
                 return DEAD
+            if (self._json is not None or self.values) and around.close.at(buf, i, end, True) <= 0:
+                verdict, k = behind_tokens(buf, i, end, around, tags.call_close)
+                if verdict == MORE:
+                    self._frayed = i
+                    return MORE
+                if verdict == DONE:
+                    self.at = k
+                    continue
             if other > 0:
                 return self._wrapped(buf, i, end)
             if self._shell and self._shell.startswith(buf[i : i + len(self._shell)]):
@@ -403,14 +422,36 @@ class TagsReader:
                 self._phase = _ELEMENT
                 return -1
         if _TAG.match(buf, i, end) is None:
-            found = self._behind_words(buf, i, end, final) if self._bare else DEAD
-            if found != DEAD:
-                return found
+            if self._bare:
+                if b"\n" not in buf[self._first : i]:
+                    return self._words(buf, i, end, final)
+                found = self._behind_words(buf, i, end, final)
+                if found != DEAD:
+                    return found
             self.mention = not self.values and (self.tool is None or bool(self.tool.required))
             return DONE if self.mention else self._over()
         self._wait = i
         self._phase = _JUNK
         return -1
+
+    def _words(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """Words stand directly behind the opener, so this is no call. They belong to it if its closer is on their line;
+        else the opener was only mentioned."""
+        newline = buf.find(b"\n", i, min(end, i + MAX_HEADER))
+        limit = newline if newline >= 0 else min(end, i + MAX_HEADER)
+        decided = final or limit < end
+        at, size = self._tags.ends.find(buf, i, limit, decided)
+        closing = self._tags.call_close.at(buf, at, limit, decided) if size > 0 else 0
+        ends = self._tags.tag_end
+        tail = ends.closer.match(buf, at + closing, end) if closing > 0 else None
+        if tail is None and (size <= 0 or ends.closer_cut.match(buf, at + closing, end) is not None) and not decided:
+            return MORE
+        self.mention = tail is None
+        self.closed = tail is not None
+        self.at = tail.end() if tail is not None else self._first
+        self.fault = "" if self.mention else "words stand in the call"
+        self._phase = _ITEMS
+        return DONE
 
     def _behind_words(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """Words stand right behind the name. A parameter soon after them shows that they are stray, the call's closer
@@ -500,12 +541,18 @@ class TagsReader:
         """Was nothing of a body read yet?"""
         return not self.values and self._json is None
 
-    def _key(self, buf: bytearray, end: int) -> int:
+    def _key(self, buf: bytearray, end: int, final: bool) -> int:
         verdict, i, found = _attributes(buf, self.at, end, self._tags.tag_end)
         if verdict == MORE:
             return MORE
         if verdict == DEAD and not (self.evidence or self.values):
             return DEAD
+        if not self.values and not self._settings.get("special") and bare_tag(buf, self.at, i):
+            # One without a name proves nothing: prose mentions both tags.
+            if not self.evidence:
+                return DEAD
+            if b"\n" not in buf[self._first : self._key_at]:
+                return self._words(buf, self._key_at, end, final)
         self.evidence = True
         # A tag that cannot be read opens a parameter all the same, one without a name.
         key = self._unescaped(found.get("name", found.get("key"))) if verdict == DONE else ""
@@ -844,7 +891,7 @@ class TagsReader:
 
         -1 if it is open in any case, or if all of it belongs to the call.
         """
-        return self._behind if self._phase == _VALUE else -1
+        return self._behind if self._phase == _VALUE else self._frayed if self._phase == _ITEMS else -1
 
     @property
     def settled(self) -> bool:
@@ -910,7 +957,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         texts.pop(value.key, None)
         texts[value.key] = typed(value, raw, settings)
         if value.implicit:
-            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     call.fault = call.fault or reader.fault
     if not reader.name:
         call.fault = "no name"
@@ -935,7 +982,9 @@ def _from_json(reader: TagsReader, raw: bytes, call: Written, ending: Ending, co
         calls = json_call.decode(text, how, context)
     for one in calls:
         one.model_id = one.model_id or call.model_id
-        one.repairs = [*call.repairs, *one.repairs]
+        one.repairs = [*call.repairs, *moved(one.repairs, start)]
+        one.start += start
+        one.end += start
     if calls:
         calls[0].start, calls[-1].end = 0, len(raw)
     return calls

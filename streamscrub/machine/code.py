@@ -79,7 +79,7 @@ class Code(Candidates):
         if newline and language in special and not self._section and not self._frame_kind:
             holds = tables.fences.get(language, "json")
             if isinstance(holds, Envelope):
-                block = BlockReader(holds, self._offer, behind)
+                block = BlockReader(holds.fence(bytes(buf[p:j])), self._offer, behind)
                 return self._begin(Candidate(p, block, "block", behind - p))
             if holds == "reasoning":
                 self._markup("delimiter", p, behind)

@@ -93,8 +93,10 @@ class Settling(Release):
         assert isinstance(reader, LineReader)
         buf, offer = self._buf, self._offer
         if verdict == MORE:
-            if reader.evidence and self._cut_off:
-                self._reject(candidate, "truncated", reader.name, len(buf), "the stream ended inside the call")
+            found = reader.calls(buf) if reader.valued else []
+            if self._cut_off and (declared(found, offer) if reader.valued else reader.evidence):
+                name = found[0].name if found else reader.name
+                self._reject(candidate, "truncated", name, len(buf), "the stream ended inside the call")
                 return False
             self._muted = len(buf)
             return self._refute(candidate)
@@ -108,7 +110,7 @@ class Settling(Release):
                 return True
             if unclosed:
                 for call in calls:
-                    call.repairs.append(Repair("missing_close"))
+                    call.repairs.append(Repair("missing_close", span=(reader.at - candidate.start,) * 2))
             if self._is_copy(calls):
                 self._markup("padding", candidate.start, reader.at)
                 return True
@@ -146,6 +148,8 @@ class Settling(Release):
             self._muted = max(self._muted, reader.at)
             return self._refute(candidate)
         stop = reader.at if verdict == DONE else self._end_of(reader.inner)
+        if reader.frayed and self._cut_off:
+            stop = len(buf)
         parts = list(reader.parts)
         if verdict == MORE:
             part = reader.open_part(len(buf), self._cut_off)
@@ -225,7 +229,7 @@ class Settling(Release):
         last = calls[-1][0]
         told = any(repair.kind == "missing_close" for repair in last.repairs)
         if unclosed and last.complete and not cut and not told:
-            last.repairs.append(Repair("missing_close"))
+            last.repairs.append(Repair("missing_close", span=(stop - candidate.start,) * 2))
         outcomes = [
             settle_call(
                 call, grammar, self._offer, recover=self._recover, by_id=by_id and call.name is not None,
@@ -283,7 +287,6 @@ class Settling(Release):
                 return self._refute(candidate)
             self._markup("cut_marker", start, end)
             return False
-        opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
@@ -296,8 +299,10 @@ class Settling(Release):
         if begins:
             self._reject(candidate, "truncated", None, end, "the stream ended before the name was whole")
             return False
-        whole = rest.startswith(b">") or opener.endswith((b">", b":", b"["))
-        alone = whole and not rest.strip(b"> \t\r\n") and self._line is not None and not self._line.strip()
+        opened: int = getattr(reader, "opened", -1)
+        whole = opened >= 0
+        nothing = not buf[max(opened, start + candidate.size) : end].strip()
+        alone = whole and nothing and self._line is not None and not self._line.strip()
         directly = not rest and not whole and self._after_markup and self._after_call
         if candidate.special or self._cut_off or alone or directly:
             self._markup("cut_marker" if self._cut_off or directly else "empty", start, end)
