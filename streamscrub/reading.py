@@ -78,11 +78,13 @@ class Run:
         whole = [r"\\[\s\S]"] if escape else []
         # Every branch of the search begins with a character of its own, so that it skips what lies between them.
         loud = [r"\\(?:\\|\Z)"] if escape else []
-        for lead in sorted(leads & markers.seconds.keys()):
+        # The second byte of a marker that begins beyond ASCII belongs to its first character.
+        paired = {lead for lead in leads & markers.seconds.keys() if lead < 0x80}
+        for lead in sorted(paired):
             begins = rf"[{_chars(markers.seconds[lead])}]|\Z"
             whole.append(f"[{_chars([lead])}](?!{begins})")
             loud.append(f"[{_chars([lead])}](?:{begins})")
-        for stop in sorted(stops | leads - markers.seconds.keys()):
+        for stop in sorted(stops | leads - paired):
             one = f"[{_chars([stop])}]"
             loud.append(rf"{one}(?<!\\{one})" if escape else one)
         delta = text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")

@@ -8,6 +8,8 @@ from typing import Any, Final
 import pytest
 
 from streamscrub import awrap, wrap
+from streamscrub.reading import plain_run
+from streamscrub.sentinels import sentinels
 
 from .feeding import scrub_all_ways
 
@@ -189,3 +191,10 @@ def test_a_pseudo_tool_may_hold_the_call_one_level_down(key: str) -> None:
     wire = json.dumps({"name": "call_tool", "arguments": {key: inner}})
     result = scrub_all_ways(f"<tool_call>{wire}</tool_call>", TOOLS)
     assert [(call.name, call.arguments) for call in result.calls] == [("memo", inner["arguments"])]
+
+
+@pytest.mark.parametrize("marker", ["◁x", "«x", "<«", "⟦tool"])
+def test_a_marker_beyond_ascii_is_seen_in_a_delta_of_text(marker: str) -> None:
+    run = plain_run((), sentinels((marker.encode(),)))
+    assert run.loud(f"a{marker}") is not None
+    assert run.loud("a") is None
