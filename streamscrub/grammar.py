@@ -219,7 +219,7 @@ def _content(raw: bytes, file: str) -> dict[str, Any]:
 def _owners() -> Owners:
     from .templates import Owners
 
-    return Owners.of({name: grammar.reads for name, grammar in shipped().items()})
+    return Owners.of({name: grammar.data for name, grammar in shipped().items()})
 
 
 # -- checking
