@@ -15,7 +15,7 @@ from typing import Final
 
 from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
-from .bodies.tags import bare_tag
+from .bodies.tag_syntax import bare_tag
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
 from .reading import (

@@ -14,7 +14,7 @@ from .blocks import Envelope, Use
 from .bodies import BODIES
 from .bodies.nested import Elements
 from .bodies.pairs import Pairs
-from .bodies.tags import Tags
+from .bodies.tag_syntax import Tags
 from .frames import Frame
 from .grammar import Grammar, GrammarError, find, with_needed
 from .reading import NOTHING, Around

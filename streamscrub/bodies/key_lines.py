@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ..names import Offer
 from .base import Body, Context, Ending, Settings, Written
-from .tags import carried, filled
+from .carrying import carried, filled
 from .text import TextReader
 
 

@@ -14,7 +14,9 @@ from ..sentinels import CUT, Sentinels, sentinels
 from ..shapes import list_text
 from ..tools import Tool
 from .base import Body, Context, Ending, Settings, Written
-from .tags import Value, carried, filled, typed
+from .carrying import carried, filled
+from .tag_syntax import Value
+from .tags import typed
 
 _WORD: Final = re.compile(rb"[^\s<>{}\[\]()\"'`|/\\]{0,%d}+" % MAX_NAME)
 # Blanks between tags. Some models write a newline as the two characters of its escape.

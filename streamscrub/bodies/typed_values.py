@@ -14,7 +14,7 @@ from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, joined
 from .base import Body, Context, Ending, Settings, Written
-from .tags import Tags
+from .tag_syntax import Tags
 
 _CONTAINERS: Final = frozenset(("list", "dict"))
 _HOW: Final = {"raw": "text", "json": "json"}

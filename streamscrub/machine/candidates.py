@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..blocks import BlockReader, Use
-from ..bodies.tags import TagsReader
+from ..bodies.tag_reader import TagsReader
 from ..reading import DEAD, DONE, MORE
 from .settling import Settling
 from .state import CANDIDATE, REASON, SKIP, TEXT, Candidate
