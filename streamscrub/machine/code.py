@@ -206,6 +206,13 @@ class Code(Candidates):
             self._mode = TEXT
         return False
 
+    def _span_end(self, i: int, end: int) -> int:
+        """Where the closing run of the open inline span begins, which is known to come."""
+        found = _RUN_OR_LINE.search(self._buf, i, end)
+        while found is not None and found.end() - found.start() != self._span:
+            found = _RUN_OR_LINE.search(self._buf, found.end(), end)
+        return found.start() if found is not None else end
+
     def _quoted(self, p: int, end: int, final: bool) -> int:
         """Is the open inline span closed later on this line? DONE, DEAD or MORE; sets ``_span_sure``."""
         if self._span_sure:

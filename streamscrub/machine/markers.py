@@ -70,6 +70,8 @@ class Markers(LineStarts):
                 return DEAD
         elif self._span and p == self._span_at:
             lone, stop = self._lone_marker(role, p, size, end, final)
+            if lone == DEAD and role.kind in (Kind.WRAP, Kind.SIGIL):
+                lone, stop = self._quoted_block(p + size, end, final)
             if lone == MORE:
                 return MORE
             if lone == DONE:
@@ -103,6 +105,13 @@ class Markers(LineStarts):
         else:
             return DEAD, stop
         return self._lone(stop, end, final), stop
+
+    def _quoted_block(self, i: int, end: int, final: bool) -> tuple[int, int]:
+        """Is a wrapper with its calls all that an inline span holds, up to a token directly before the closing run?"""
+        if self._quoted(i, end, final) != DONE:
+            return (MORE if self._span and not final else DEAD), i
+        stop = self._span_end(i, end)
+        return (DONE if self._buf[stop - 1] in b">]" else DEAD), stop
 
     def _behind_word(self, p: int) -> bool:
         """Does a word character stand directly before ``p``? Then no word marker begins there."""
@@ -202,10 +211,24 @@ class Markers(LineStarts):
         self._markup("wrapper", p, p + size)
         return DEAD
 
+    def _sigil_size(self, p: int, size: int, end: int, final: bool) -> int:
+        """The size of a sigil without a bracket at its end that begins another marker; CUT if it may begin one."""
+        bracket = size - len(bytes(self._buf[p : p + size]).rstrip(b"</"))
+        if not bracket or bracket == size:
+            return size
+        found = self._tables.marks.at(self._buf, p + size - bracket, end, final)
+        return size if found == 0 else size - bracket if found > 0 else CUT
+
     def _do_sigil(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         """Any other tag of a special syntax: a wrapper, a stray parameter, a damaged tag. Never text."""
         buf = self._buf
         sigil: Sigil = role.target
+        own = self._sigil_size(p, size, end, final)
+        if own == CUT:
+            return MORE
+        if own < size:
+            self._markup("control", p, p + own)
+            return DEAD
         stop, growing = sigil_end(buf, p + size, end, sigil)
         if growing and not final:
             return MORE

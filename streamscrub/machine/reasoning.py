@@ -9,7 +9,7 @@ from ..events import DropKind
 from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
-from ..tables import Kind, Role
+from ..tables import Kind, Role, Sigil
 from .markers import sigil_end
 from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
@@ -245,7 +245,17 @@ class ReasoningMode(TextMode):
         if self._draft_from >= 0:
             self._i = p + size
             return DEAD
-        self._swallow("control", p, p + size)
+        stop = p + self._sigil_size(p, size, end, final)
+        if stop < p:
+            return MORE
+        if stop == p + size and role.kind in (Kind.SIGIL, Kind.KEY, Kind.TAG):
+            # A tag that is only mentioned is dropped whole.
+            target = role.target
+            sigil = target if isinstance(target, Sigil) else Sigil(target.settings["tags"].tag_end, False, None)
+            stop, growing = sigil_end(self._buf, stop, end, sigil)
+            if growing and not final:
+                return MORE
+        self._swallow("control", p, stop)
         return DEAD
 
     def _probe(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
