@@ -202,6 +202,7 @@ KINDS = {
     "braces": wire('{{"name": "tide", "arguments": {}}}'),
     "unwrapped": tide('{"args": {"days": 1}}'),
     "missing_close": '<tool_call>{"name": "tide", "arguments": {}}',
+    "stray_text": '<invoke name="tide"><parameter name="days">1</parameter> so\n</invoke>',
     "missing_tag": "<tool_call>tide\n<arg_key>days</arg_key>\n1</arg_value>\n</tool_call>",
     "coerced": tide('{"days": "1"}'),
     "unclosed_reasoning": '<think>so <tool_call>{"name": "tide", "arguments": {}}</tool_call>',
