@@ -124,7 +124,8 @@ def _repair(record: Any) -> Repair:
         raise ValueError("repairs: a list of objects is wanted")
     # Records of older versions have no span.
     span = _span(record) if record.get("span") is not None else None
-    return Repair(*(_get(record, key, str) for key in ("kind", "where", "before", "after")), span)
+    kind, where, before, after = (_get(record, key, str) for key in ("kind", "where", "before", "after"))
+    return Repair(kind, where, before, after, span)
 
 
 def _rejected(record: Mapping[str, Any]) -> RejectedCall:

@@ -146,7 +146,9 @@ class TagsReader:
         self.name = name
         if name:
             self.tool = self._offer.resolve(name).tool
-            self.evidence = not self._settings.get("demanding") and (self.tool is not None or not self._offer.known)
+            # Prose may hold the tag of a soft syntax with any name, but never a token.
+            proves = self.tool is not None or not self._offer.known or bool(self._settings.get("special"))
+            self.evidence = proves and not self._settings.get("demanding")
 
     def _unescaped(self, text: str | None) -> str | None:
         """A name or key without the escapes of its attribute, where the format has them."""

@@ -26,6 +26,10 @@ _NAME_BEGUN: Final = re.compile(rb"\s*(?:=|name\s*=|tool\s*=)\s*[\"']?[^\s\"'>]"
 _Decoded: TypeAlias = list[tuple[Written, str]]  # calls, each with its grammar
 
 
+# Words behind an opener that was only mentioned; no name holds a blank.
+_WORDS: Final = re.compile(r"[^\W\d_][\w'’-]*+(?:[,;:]?+[ \t]++[\w'’-]++)++[.!?,;:]*+")
+
+
 class Settling(Release):
     """One method for each kind of candidate. They return False when the stream ended inside."""
 
@@ -296,6 +300,8 @@ class Settling(Release):
                 begins = rest.startswith(b">") and not rest.lstrip(b"> \t\r\n").startswith(b"<")
         else:
             begins = begun and candidate.special
+            if begins and _WORDS.fullmatch(rest.decode("utf-8", "replace")) is not None:
+                return self._refute(candidate)
         if begins:
             self._reject(candidate, "truncated", None, end, "the stream ended before the name was whole")
             return False
