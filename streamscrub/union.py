@@ -134,6 +134,12 @@ class _Union:
             self._tag_roles(name, family)
         for name, entry in self.entries.items():
             self._envelope_roles(name, entry)
+        for grammar in self.grammars:
+            # The closers of pairs are no text where they stand alone.
+            for one in grammar.reads.get("pairs", ()):
+                for literal in (*one.get("key_close", ()), *one.get("value_close", ())):
+                    if literal.startswith("</"):
+                        self._add(Kind.CLOSE, literal, is_special(literal), grammar)
         for name, framing in self.frames.items():
             self._frame_roles(name, framing)
         bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]

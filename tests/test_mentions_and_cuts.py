@@ -455,3 +455,78 @@ def test_every_wrapper_of_tags_in_a_namespace_is_dropped() -> None:
 def test_padding_in_a_message_to_a_tool_waits_for_its_call() -> None:
     text = ' to=run_cmd<|message|><atem:function_calls>\n<atem:invoke name=}"x">\n42</atem:invoke>\nwords'
     assert reasons(read(text, prefill="<|start|>assistant")) == [("truncated", "run_cmd")]
+
+
+SECTION = "]<]minimax[>["
+SECTIONS = [
+    '<|open|>tools<|sep|><|open|>call tool="list_jobs" index="1"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+    '<｜DSML｜tool_calls><｜DSML｜invoke name="list_jobs"></｜DSML｜invoke></｜DSML｜tool_calls>',
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.list_jobs:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    "<|tool_calls_section_end|>",
+    f'{SECTION}<tool_call>{SECTION}<invoke name="list_jobs">{SECTION}</invoke>{SECTION}</tool_call>',
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>list_jobs<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+]
+
+
+@pytest.mark.parametrize("ticks", ["`", "``", "```"])
+@pytest.mark.parametrize("block", SECTIONS)
+def test_a_section_with_its_calls_in_an_inline_span_is_text(block: str, ticks: str) -> None:
+    text = f"The {ticks}{block}{ticks} form."
+    result = read(text)
+    assert (result.text, result.calls, result.rejected) == (text, [], [])
+
+
+@pytest.mark.parametrize("tail", ["]", "]<", "]<]mini", SECTION, SECTION + "<", SECTION + "</inv"])
+@pytest.mark.parametrize("finish", ["stop", "length", None])
+def test_a_piece_of_a_shared_token_cuts_the_call_unless_the_model_stopped(tail: str, finish: str | None) -> None:
+    wire = f'{SECTION}<tool_call>\n{SECTION}<invoke name="run_cmd">\n{SECTION}<cmd>x{SECTION}</cmd>\n{tail}'
+    result = read(wire, finish)  # type: ignore[arg-type]
+    if finish == "stop":
+        assert calls(result) == [RUN]
+    else:
+        assert [(one.reason, one.name) for one in result.rejected] == [("truncated", "run_cmd")]
+
+
+def test_a_token_does_not_take_the_bracket_of_the_next_marker() -> None:
+    result = read(f"<mm:think>plan{SECTION}</mm:think>Hi")
+    assert (result.reasoning, result.text) == ("plan", "Hi")
+    result = read(f"{SECTION}<mm:think>plan{SECTION}</mm:think>Hi")
+    assert (result.reasoning, result.text) == ("plan", "Hi")
+
+
+@pytest.mark.parametrize("tag", ["<｜DSML｜tool_calls>", "<|DSML|tool_calls>", f"{SECTION}<tool_call>"])
+def test_a_wrapper_that_is_only_mentioned_in_reasoning_is_dropped_whole(tag: str) -> None:
+    result = read(f"<think>use {tag} then wait</think>Hi")
+    assert (result.reasoning, result.text) == ("use  then wait", "Hi")
+
+
+@pytest.mark.parametrize("token", ["<|tool_call|>", "<ifm|tool_call>", "<|tool_call_start|>", "[TOOL_CALLS]"])
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_words_behind_a_token_are_no_name(token: str, finish: str) -> None:
+    result = read(f"The token {token} comes first.", finish)
+    assert (result.text.split(), result.calls, result.rejected) == ("The token comes first.".split(), [], [])
+
+
+def test_a_tag_of_tokens_with_an_unknown_name_is_a_call_by_its_form() -> None:
+    result = read('See <｜DSML｜invoke name="x"> then.')
+    assert [(one.reason, one.name) for one in result.rejected] == [("unknown_tool", "x")]
+    assert result.text.split() == ["See", "then."]
+
+
+def test_closers_of_pairs_are_no_text() -> None:
+    result = read(f"Fine.\n<tool_call>{CALL}</tool_call>\n</arg_value>\nBye")
+    assert (calls(result), result.text.split()) == ([RUN], ["Fine.", "Bye"])
+
+
+@pytest.mark.parametrize(
+    "opener",
+    ["<tool_call>", "<iquest_tool_call>", "<tool_call:opensource>", '<cofl:tool_call id="0" name="', '<invoke name="'],
+)
+def test_a_name_that_the_end_cut_is_truncated_whatever_its_opener(opener: str) -> None:
+    result = read(f"{opener}run_c", "length")
+    assert [(one.reason, one.name) for one in result.rejected] == [("truncated", None)]
+
+
+def test_a_python_set_is_a_list() -> None:
+    result = read("<|tool_call_start|>[save_doc(path='p', text={'a', 'b'})]<|tool_call_end|>", tools=None)
+    assert calls(result) == [("save_doc", {"path": "p", "text": ["a", "b"]})]

@@ -311,6 +311,9 @@ class _Code:
         if not isinstance(container.value, dict):
             return
         self.skip()
+        if not container.value and self._is_member():
+            container.value = []  # a set
+            return
         if self.peek() in _CONTENT:
             container.key = self._string(raw=False)
         elif (key := self.match(_KEY)) is not None:
@@ -319,6 +322,18 @@ class _Code:
             raise _Bad(f"a key expected at {self.at}")
         if not self.take(":"):
             raise _Bad(f"':' expected at {self.at}")
+
+    def _is_member(self) -> bool:
+        """Does a string or a number stand here that is no key?"""
+        start = self.at
+        if self.peek() in _CONTENT:
+            self._string(raw=False)
+            self.skip()
+            alone = self.peek() in (",", "}")
+        else:
+            alone = self.peek().isdigit() or self.peek() == "-"
+        self.at = start
+        return alone
 
     def _scalar(self) -> Any:
         prefix = self.match(_PREFIX)

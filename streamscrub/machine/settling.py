@@ -21,7 +21,7 @@ from .release import Release
 from .state import CANDIDATE, NO_PAD, REASON, Candidate
 
 # Behind the word of a tag: an equals sign or a name attribute, with something of a value.
-_NAME_BEGUN: Final = re.compile(rb"\s*(?:=|name\s*=|tool\s*=)\s*[\"']?[^\s\"'>]")
+_NAME_BEGUN: Final = re.compile(rb"(?:\A\s*=|(?:\A|\s)(?:name|tool)\s*=)\s*[\"']?[^\s\"'>]")
 
 _Decoded: TypeAlias = list[tuple[Written, str]]  # calls, each with its grammar
 
@@ -291,13 +291,14 @@ class Settling(Release):
                 return self._refute(candidate)
             self._markup("cut_marker", start, end)
             return False
+        opener = bytes(buf[start : start + candidate.size])
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
-            if candidate.what == "tags":
-                begins = _NAME_BEGUN.match(rest) is not None
+            if candidate.what == "tags" or not (opener.endswith(b">") or rest.startswith(b">")):
+                begins = _NAME_BEGUN.search(rest) is not None
             else:
-                begins = rest.startswith(b">") and not rest.lstrip(b"> \t\r\n").startswith(b"<")
+                begins = not rest.lstrip(b"> \t\r\n").startswith(b"<")
         else:
             begins = begun and candidate.special
             if begins and _WORDS.fullmatch(rest.decode("utf-8", "replace")) is not None:
