@@ -15,8 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from .bodies import BODIES
-from .fileforms import wrong_values
+from .fileforms import nearest, wrong_values
 from .modelids import spellings
 
 if TYPE_CHECKING:
@@ -65,6 +64,10 @@ _LISTS: Final = frozenset(
 # Keys whose values are markers.
 _MARKERS: Final = frozenset(
     ["open", "close", "own", "tokens", "after_markup", "ends", "separators", "separator", "tag_end"]
+)
+# And those whose values are words of markers, in their sections.
+_WORDS: Final = frozenset(
+    ["tags.call", "tags.wrapper", "frame.start", "frame.channel", "frame.message", "frame.constrain", "body.quotes"]
 )
 
 
@@ -256,19 +259,14 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 _keys(one, below, file, below)
         elif key == "opened_for":
             _strings(value, below, file, longest=200)
-        elif key in _MARKERS or key.endswith(("_open", "_close")):
+        elif key in _MARKERS or key.endswith(("_open", "_close")) or below in _WORDS:
             _strings(value, below, file)
-    for place, key in (("body", "syntax"), ("tags", "syntax"), ("render", "body")):
-        if section == place and item.get(key, "text") not in BODIES:
-            raise GrammarError(file, f"{place}.{key}", f"{item[key]!r} is none of {', '.join(sorted(BODIES))}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:
     for key in item:
         if key not in _KEYS[section]:
-            near = _near(key, _KEYS[section], 1)
-            hint = f", did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(_KEYS[section]))}"
-            raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{hint}")
+            raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{nearest(key, _KEYS[section])}")
 
 
 def _near(word: str, known: Iterable[str], most: int) -> list[str]:
