@@ -191,7 +191,15 @@ class Grammar:
 
     def opens(self, model: str) -> bool:
         """Does the prompt of this model always open one of the grammar's reasoning sections?"""
-        return any(_matches(one.get("opened_for", ()), model) for one in self.reads.get("reasoning", ()))
+        return self.opening(model) is not None
+
+    def opening(self, model: str) -> tuple[str, str] | None:
+        """The pattern by which the prompt of this model always opens a reasoning section, and the closer of that."""
+        for one in self.reads.get("reasoning", ()):
+            for pattern in one.get("opened_for", ()):
+                if _matches([pattern], model):
+                    return pattern, next(iter(one["close"]), "")
+        return None
 
     @property
     def examples(self) -> list[dict[str, Any]]:

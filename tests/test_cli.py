@@ -377,6 +377,13 @@ def test_grammars_explains_the_choice_for_a_model(run: Run) -> None:
     assert "no grammar file names this model" in run("grammars", "--model", "").out
 
 
+def test_grammars_says_when_responses_start_in_reasoning_and_how_to_undo_it(run: Run) -> None:
+    told = run("grammars", "--model", "Qwen/QwQ-32B").out
+    assert "responses start inside the reasoning: opened_for 'qwq-32b' of think" in told
+    assert "pass prefill='</think>'" in told
+    assert "inside the reasoning" not in run("grammars", "--model", "qwen3-coder").out
+
+
 # check
 
 EXAMPLE: Final = """
