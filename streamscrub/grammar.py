@@ -103,7 +103,8 @@ class Grammar:
             with open(path, "rb") as file:
                 raw = file.read()
         except OSError as error:
-            raise GrammarError(str(path), "", f"cannot be read: {error.strerror}") from None
+            hint = f"; it is the name of a shipped grammar, as in grammars=[{path!r}]" if path in shipped() else ""
+            raise GrammarError(str(path), "", f"cannot be read: {error.strerror}{hint}") from None
         name = os.path.basename(path)
         return cls._of_tokenizer(raw, name) if name.endswith(".json") else cls.parse(raw, name)
 

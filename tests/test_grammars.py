@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from fuzz.literals import GRAMMARS as FOLDER
-from streamscrub import Grammar, StreamScrubber, scrub
+from streamscrub import Grammar, GrammarError, StreamScrubber, scrub
 from streamscrub.events import Scrubbed
 from streamscrub.grammar import shipped
 
@@ -131,3 +131,8 @@ body = [{ envelope = ["mine"], syntax = "json_call" }]
     call = '<my:call name="x">{"name": "find", "arguments": {}}</my:call>'
     assert [one.name for one in scrub_all_ways(call, grammars=[mine]).calls] == ["find"]
     assert scrub_all_ways('<my:call name="x"/>', grammars=[mine]).calls == []
+
+
+def test_loading_a_name_says_how_a_shipped_grammar_is_chosen() -> None:
+    with pytest.raises(GrammarError, match=r"shipped grammar, as in grammars=\['hermes'\]"):
+        Grammar.load("hermes")

@@ -365,6 +365,15 @@ def test_no_sentence_for_a_word_that_is_no_reason() -> None:
         nudge("zap", "a", 1)
 
 
+@pytest.mark.parametrize("reason", ["length", "MAX-TOKENS", "FINISH_REASON_MAX_TOKENS", None])
+def test_a_limit_is_known_in_every_spelling(reason: str | None) -> None:
+    assert Reply(finish_reason=reason).cut
+
+
+def test_an_end_in_a_call_is_known_in_every_spelling() -> None:
+    assert Reply(finish_reason="Tool-Calls").meant_to_call
+
+
 # Tools in any shape, and whole responses
 
 
