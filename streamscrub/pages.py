@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from .grammar import Grammar, shipped
+from .grammar import Grammar, shipped, with_needed
 from .writing import write_calls
 
 _SYNTAXES: Final = {
@@ -168,11 +168,13 @@ def _places(grammar: Grammar, envelopes: Iterable[str]) -> str:
     return " and ".join(found)
 
 
-def _owner(holders: Iterable[Grammar]) -> str:
-    """Of the files that have markers of an envelope the one that adds to none of the others."""
+def _owner(holders: list[Grammar]) -> str:
+    """Of the files that have markers of one envelope, the one that comes along with the others and needs none."""
     names = {grammar.name for grammar in holders}
-    free = (grammar.name for grammar in holders if not names & {*grammar.data.get("needs", ())} - {grammar.name})
-    return next(free, min(names))
+    for grammar in holders:
+        if not names & {one.name for one in with_needed((grammar,))} - {grammar.name}:
+            return grammar.name
+    return min(names)
 
 
 def _example(grammar: Grammar) -> tuple[str, str]:
