@@ -81,7 +81,14 @@ class Envelope:
     from_last: bool = False  # the last byte of the opener is the first of the body
     shared: bool = False  # the opener begins other messages, too: only a separator makes it a call
     demand: bool = False  # an offered name must be read before it counts as a call
+    wordy: bool = False  # a separator begins with what may be a part of a name
     unbracketed: bool = False  # a body behind a header may begin with anything
+
+    @staticmethod
+    def is_wordy(separator: bytes) -> bool:
+        """Does it begin with a byte that the words of a header may hold, too?"""
+        word = _NAME.match(separator)
+        return word is not None and word.end() > 0
 
     def fence(self, run: bytes) -> Envelope:
         """The same behind a fence of this run: only one of its kind that is as long closes it."""
@@ -322,7 +329,7 @@ class BlockReader:
                 return -1
         self._from = i
         named = self.attributes.get("name")
-        if named is not None:
+        if named is not None and envelope.named:
             self._begin(envelope.named, i, named, None)
             self.evidence = buf[i] == 0x7B
         elif envelope.headers and buf[i] not in b"{[":
@@ -362,15 +369,14 @@ class BlockReader:
 
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
-        if "name" in self.attributes:
+        if "name" in self.attributes and self.envelope.named:
             self._whole(Part(self.envelope.named[0], i, i, "closed", self.attributes["name"]))
 
     def _header(self, buf: bytearray, end: int, final: bool) -> int:
         """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""
         envelope = self.envelope
         while True:
-            name = _NAME.match(buf, self._from, end)
-            i = name.end() if name is not None else self._from
+            i = self._word_end(buf, end)
             if i - self._from > MAX_HEADER:
                 return self._unheaded(i)
             if i == end:
@@ -418,6 +424,14 @@ class BlockReader:
                 if size > 0:
                     return self._header_ended(bytes(buf[self._from : i]), i, size, markers is envelope.around.close)
             return self._unheaded(i)
+
+    def _word_end(self, buf: bytearray, end: int) -> int:
+        """Where the word of a header that begins at ``_from`` ends, with the blanks around it."""
+        word = _NAME.match(buf, self._from, end)
+        i = word.end() if word is not None else self._from
+        if not self.envelope.wordy:
+            return i
+        return min(i, self.envelope.separators.find(buf, self._from, min(end, i + MAX_HEADER))[0])
 
     def _header_ended(self, text: bytes, i: int, size: int, by_closer: bool) -> int:
         """The header met a closer or another opener before any body."""
@@ -627,8 +641,7 @@ class BlockReader:
 
     def _chain(self, buf: bytearray, end: int, final: bool) -> int:
         """Right behind a body, NAME and a separator make another call of the same block."""
-        name = _NAME.match(buf, self._from, end)
-        i = name.end() if name is not None else self._from
+        i = self._word_end(buf, end)
         if i == end and not final:
             return MORE
         size = self.envelope.separators.at(buf, i, end, final) if i < end else 0

@@ -136,7 +136,11 @@ def _reading_options() -> _Parser:
     add = parser.add_argument
     add("file", nargs="?", default="-", metavar="FILE", help="what the model wrote ('-' or missing: stdin)")
     add("--tools", metavar="FILE", help="JSON of the offered tools in any shape, or a request body with 'tools'")
-    add("--model", metavar="ID", help="model id; orders readings that are equally good")
+    add(
+        "--model",
+        metavar="ID",
+        help="model id: its own readings go first; may start in reasoning, see 'grammars --model ID'",
+    )
     add(
         "--grammar",
         metavar="NAME",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -164,9 +165,12 @@ Event: TypeAlias = Text | Reasoning | ToolCall | RejectedCall | Dropped | CallSt
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """A whole response, read. The lists are views of ``events``, in the order of the wire."""
+    """A whole response, read: its events, which iterating gives, too. The lists are views of them, in their order."""
 
     events: list[Event] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
 
     @property
     def text(self) -> str:

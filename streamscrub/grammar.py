@@ -15,8 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from .bodies import BODIES
-from .fileforms import wrong_values
+from .fileforms import nearest, wrong_values
 from .modelids import spellings
 
 if TYPE_CHECKING:
@@ -66,6 +65,10 @@ _LISTS: Final = frozenset(
 _MARKERS: Final = frozenset(
     ["open", "close", "own", "tokens", "after_markup", "ends", "separators", "separator", "tag_end"]
 )
+# And those whose values are words of markers, in their sections.
+_WORDS: Final = frozenset(
+    ["tags.call", "tags.wrapper", "frame.start", "frame.channel", "frame.message", "frame.constrain", "body.quotes"]
+)
 
 
 class GrammarError(ValueError):
@@ -100,7 +103,8 @@ class Grammar:
             with open(path, "rb") as file:
                 raw = file.read()
         except OSError as error:
-            raise GrammarError(str(path), "", f"cannot be read: {error.strerror}") from None
+            hint = f"; it is the name of a shipped grammar, as in grammars=[{path!r}]" if path in shipped() else ""
+            raise GrammarError(str(path), "", f"cannot be read: {error.strerror}{hint}") from None
         name = os.path.basename(path)
         return cls._of_tokenizer(raw, name) if name.endswith(".json") else cls.parse(raw, name)
 
@@ -188,7 +192,15 @@ class Grammar:
 
     def opens(self, model: str) -> bool:
         """Does the prompt of this model always open one of the grammar's reasoning sections?"""
-        return any(_matches(one.get("opened_for", ()), model) for one in self.reads.get("reasoning", ()))
+        return self.opening(model) is not None
+
+    def opening(self, model: str) -> tuple[str, str] | None:
+        """The pattern by which the prompt of this model always opens a reasoning section, and the closer of that."""
+        for one in self.reads.get("reasoning", ()):
+            for pattern in one.get("opened_for", ()):
+                if _matches([pattern], model):
+                    return pattern, next(iter(one["close"]), "")
+        return None
 
     @property
     def examples(self) -> list[dict[str, Any]]:
@@ -256,19 +268,14 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
                 _keys(one, below, file, below)
         elif key == "opened_for":
             _strings(value, below, file, longest=200)
-        elif key in _MARKERS or key.endswith(("_open", "_close")):
+        elif key in _MARKERS or key.endswith(("_open", "_close")) or below in _WORDS:
             _strings(value, below, file)
-    for place, key in (("body", "syntax"), ("tags", "syntax"), ("render", "body")):
-        if section == place and item.get(key, "text") not in BODIES:
-            raise GrammarError(file, f"{place}.{key}", f"{item[key]!r} is none of {', '.join(sorted(BODIES))}")
 
 
 def _keys(item: dict[str, Any], section: str, file: str, shown: str) -> None:
     for key in item:
         if key not in _KEYS[section]:
-            near = _near(key, _KEYS[section], 1)
-            hint = f", did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(_KEYS[section]))}"
-            raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{hint}")
+            raise GrammarError(file, f"{shown}.{key}".lstrip("."), f"unknown key{nearest(key, _KEYS[section])}")
 
 
 def _near(word: str, known: Iterable[str], most: int) -> list[str]:

@@ -15,6 +15,7 @@ from .bodies import BODIES
 from .bodies.nested import Elements
 from .bodies.pairs import Pairs
 from .bodies.tag_syntax import Tags
+from .fileforms import FRAMED
 from .frames import Frame
 from .grammar import Grammar, GrammarError, find, with_needed
 from .reading import NOTHING, Around
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
-# The bodies of a call's message, in the order in which they are tried: anything is a text.
-_FRAMED: Final = ("json_arguments", "tags", "text")
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
 
 
@@ -117,6 +116,11 @@ class _Union:
         self.families: dict[str, _Family] = {}
         self.pairs: dict[str, dict[str, list[str]]] = {}
         self.frames: dict[str, _Framing] = {}
+        # The grammars that have a table of their own, to which others add.
+        self.owners = {
+            section: [grammar.name for grammar in grammars if _owns(grammar, section)]
+            for section in ("tags", "pairs", "frame")
+        }
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
         self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
@@ -241,6 +245,8 @@ class _Union:
                 family.grammar = grammar
             for opens, closes in one.get("sigils", ()):
                 both = (bars(opens), bars(closes)) if one.get("spelling") == "bars" else ([opens], [closes])
+                if len(both[0]) != len(both[1]):
+                    raise GrammarError(grammar.file, "tags.sigils", f"{opens!r} and {closes!r} differ in their bars")
                 family.sigils += zip(*both, strict=True)
             family.call += one.get("call", ())
             family.key += one.get("key", ())
@@ -267,7 +273,7 @@ class _Union:
             framing.types[data["type"]] = grammar.name
 
     def _settle_names(self, grammar: Grammar) -> None:
-        """A body and a fence need an envelope that some file declares."""
+        """A body and a fence need an envelope that some file declares; what adds to a table needs that table."""
         wanted = [
             (f"{key}.envelope", one["envelope"])
             for key in ("body", "pairs")
@@ -281,6 +287,19 @@ class _Union:
                 near = difflib.get_close_matches(names[0], known, 1)
                 hint = f", did you mean {near[0]}?" if near else "; list the file that has it in needs"
                 raise GrammarError(grammar.file, key, f"no [[envelope]] here is named {names[0]!r}{hint}")
+        added = [(section, one) for section in ("tags", "pairs") for one in grammar.reads.get(section, ())]
+        added += [("frame", grammar.reads["frame"])] if "frame" in grammar.reads else []
+        owners = [(section, f"{section}.of", one["of"]) for section, one in added if "of" in one]
+        owners += [
+            ("tags", "body.settings.of", one.get("settings", {}).get("of", grammar.name))
+            for one in grammar.reads.get("body", ())
+            if BODIES[one["syntax"]].table == "tags"
+        ]
+        for section, key, owner in owners:
+            if owner not in self.owners[section]:
+                near = difflib.get_close_matches(owner, self.owners[section], 1)
+                hint = f", did you mean {near[0]}?" if near else "; list it in needs"
+                raise GrammarError(grammar.file, key, f"no grammar here named {owner!r} has [[{section}]]{hint}")
 
     # -- roles
 
@@ -380,7 +399,7 @@ class _Union:
             around = replace(plain, close=sentinels(frame.ends))
             settings = {**common, "around": around}
             reads = []
-            for syntax, grammar, family in sorted(framing.bodies, key=lambda body: _FRAMED.index(body[0])):
+            for syntax, grammar, family in sorted(framing.bodies, key=lambda body: FRAMED.index(body[0])):
                 more = {**families[family], "demanding": True} if syntax == "tags" else {}
                 reads.append(Use(BODIES[syntax], grammar, {**settings, **more}))
             tables.frames += (frame.bound(around, inner, tuple(reads), framing.types),)
@@ -527,6 +546,9 @@ class _Union:
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
             for place in places:
                 uses[place].append(use)
+        if entry.headers and not uses["headed"]:
+            owner = next((grammar for _, _, grammar in entry.open), self.grammars[0])
+            raise GrammarError(owner.file, "envelope.headers", f"{name!r} has no [[body]] with headed = true")
         separators = tuple(dict.fromkeys(entry.separators))
         spellings = {word.encode(): literal for literal in separators for word in spelled(literal, True)}
         return Envelope(
@@ -547,8 +569,15 @@ class _Union:
             from_last="from_last" in entry.flags,
             shared="shared" in entry.flags,
             demand="demand" in entry.flags,
+            wordy=any(map(Envelope.is_wordy, spellings)),
             unbracketed=any(not use.body.bracketed for use in uses["headed"]),
         )
+
+
+def _owns(grammar: Grammar, section: str) -> bool:
+    """Has the file a table of this section that adds to no other?"""
+    tables = grammar.reads.get(section, ())
+    return any("of" not in one for one in ([tables] if isinstance(tables, dict) else tables))
 
 
 def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:

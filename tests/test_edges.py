@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
-from streamscrub import awrap, wrap
+from streamscrub import StreamScrubber, awrap, scrub, wrap
 from streamscrub.reading import plain_run
 from streamscrub.sentinels import sentinels
 
@@ -198,3 +199,19 @@ def test_a_marker_beyond_ascii_is_seen_in_a_delta_of_text(marker: str) -> None:
     run = plain_run((), sentinels((marker.encode(),)))
     assert run.loud(f"a{marker}") is not None
     assert run.loud("a") is None
+
+
+def test_an_object_of_a_client_library_is_refused_with_what_to_pass() -> None:
+    chunk = SimpleNamespace(choices=[])
+    wrongs: list[Any] = [chunk, {"choices": []}]
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match=r"pass the text of its delta, choices\[0\]\.delta\.content"):
+            StreamScrubber().feed(wrong)
+    with pytest.raises(TypeError, match=r"choices\[0\]\.delta\.content"):
+        list(wrap(wrongs))
+    with pytest.raises(TypeError, match="pass the text of its message to scrub"):
+        wrap(wrongs[0])
+    with pytest.raises(TypeError, match="wrap reads an iterable of deltas"):
+        scrub(["a", "b"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="pass the text of the delta"):
+        StreamScrubber().feed(3)  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ ORDER: Final = (
     "events",
     "records",
     "limits",
+    "endings",
     "tools",
     "sentinels",
     "reading",

@@ -447,4 +447,5 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return json.dumps({keys.names[0]: name, keys.arguments[0]: arguments}, ensure_ascii=False)
 
 
-BODY: Final = Body("json_call", CallReader, decode, write)
+_SETTINGS: Final = {"name_key": "string", "arguments_key": "string", "bare": "flag", "python": "flag"}
+BODY: Final = Body("json_call", CallReader, decode, write, settings=_SETTINGS)

@@ -52,4 +52,5 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return carried(name, arguments, settings, compose, read, lambda value: "", ())
 
 
-BODY: Final = Body("key_lines", TextReader, decode, write, bracketed=False)
+_SETTINGS: Final = {"between": "string", "after_key": "string"}
+BODY: Final = Body("key_lines", TextReader, decode, write, settings=_SETTINGS, bracketed=False)

@@ -76,4 +76,4 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return json.dumps({name: arguments}, ensure_ascii=False)
 
 
-BODY: Final = Body("keyed_call", KeyedReader, decode, write)
+BODY: Final = Body("keyed_call", KeyedReader, decode, write, settings={"python": "flag"})

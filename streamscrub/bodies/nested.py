@@ -479,4 +479,4 @@ def _element(form: dict[str, str], key: str, value: Any) -> str:
     return "".join(out)
 
 
-BODY: Final = Body("nested", NestedReader, decode, write)
+BODY: Final = Body("nested", NestedReader, decode, write, table="tags", tabled=True)

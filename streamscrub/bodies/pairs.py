@@ -599,4 +599,4 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return carried(name, arguments, settings, compose, read if "pairs" in settings else None, lambda value: "", closers)
 
 
-BODY: Final = Body("pairs", PairsReader, decode, write, bracketed=False)
+BODY: Final = Body("pairs", PairsReader, decode, write, table="pairs", tabled=True, bracketed=False)

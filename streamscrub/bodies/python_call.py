@@ -600,4 +600,5 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-BODY: Final = Body("python_call", CodeReader, decode, write)
+_SETTINGS: Final = {"open_ended": "flag", "markerless": "flag", "style": "string"}
+BODY: Final = Body("python_call", CodeReader, decode, write, settings=_SETTINGS)

@@ -189,4 +189,5 @@ def _type(value: Any) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), "null")
 
 
-BODY: Final = Body("tags", TagsReader, decode, write, bracketed=False)
+_SETTINGS: Final = {"of": "string", "demanding": "flag"}
+BODY: Final = Body("tags", TagsReader, decode, write, settings=_SETTINGS, table="tags", bracketed=False)

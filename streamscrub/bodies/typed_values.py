@@ -324,4 +324,4 @@ def _written(key: str | None, value: Any, form: dict[str, str]) -> str:
     return _FIELD.sub(lambda field: pieces[field[1]], form["item" if key is None else "value"])
 
 
-BODY: Final = Body("typed_values", ValuesReader, decode, write)
+BODY: Final = Body("typed_values", ValuesReader, decode, write, settings={"of": "string"}, table="tags")
