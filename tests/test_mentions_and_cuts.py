@@ -504,7 +504,7 @@ def test_a_wrapper_that_is_only_mentioned_in_reasoning_is_dropped_whole(tag: str
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_words_behind_a_token_are_no_name(token: str, finish: str) -> None:
     result = read(f"The token {token} comes first.", finish)
-    assert (result.text.split(), result.calls, result.rejected) == ("The token comes first.".split(), [], [])
+    assert (result.text.split(), result.calls, result.rejected) == (["The", "token", "comes", "first."], [], [])
 
 
 def test_a_tag_of_tokens_with_an_unknown_name_is_a_call_by_its_form() -> None:
