@@ -574,8 +574,9 @@ def test_check_takes_names_and_files_and_fails_if_one_does(run: Run, tmp_path: P
 
 
 def test_check_prints_one_line_for_each_grammar(run: Run) -> None:
-    ran = run("check")
-    assert [line.split()[1] for line in ran.out.splitlines()] == list(shipped())
+    names = ["dsml", "harmony", "hermes"]  # the wheel is checked with all of them
+    ran = run("check", *names)
+    assert [line.split()[1] for line in ran.out.splitlines()] == names
     assert [line for line in ran.out.splitlines() if line.startswith("FAIL")] == []
     assert ran.code == 0
 
