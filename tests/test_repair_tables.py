@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,12 +71,12 @@ def tide(arguments: str) -> str:
         ("{\"ports': ['a', \"b\"]}", {"ports": ["a", "b"]}),
     ],
 )
-def test_json_repair(body: str, arguments: dict[str, Any]) -> None:
+def test_c_json_repair(body: str, arguments: dict[str, Any]) -> None:
     assert one(tide(body)).arguments == one(wire(body, "tide")).arguments == arguments
 
 
 @pytest.mark.parametrize("body", ['{"days":', '{"days": 1', '{"ports": ["a'])
-def test_json_repair_refuses_what_is_cut(body: str) -> None:
+def test_c_json_repair__refuses_what_is_cut(body: str) -> None:
     for text in (f'<tool_call>{{"name": "tide", "arguments": {body}', f'<tool_call name="tide">{body}'):
         for reason in ("stop", "length"):
             result = scrub(text, TOOLS, finish_reason=reason)
@@ -85,7 +84,7 @@ def test_json_repair_refuses_what_is_cut(body: str) -> None:
             assert [call.reason for call in result.rejected] == ["truncated"]
 
 
-def test_json_repair_refuses_text_behind_the_value() -> None:
+def test_c_json_repair__refuses_text_behind_the_value() -> None:
     with pytest.raises(Unreadable):
         load('{"days": 1} and so on')
 
@@ -103,13 +102,13 @@ def test_json_repair_refuses_text_behind_the_value() -> None:
         '{"path": "a"}{"find": "b"}{"replace": "c"}',
     ],
 )
-def test_split_objects_wrappers(body: str) -> None:
+def test_c_split_objects_wrappers(body: str) -> None:
     call = one(wire(body, "edit_note"))
     assert call.arguments == {"path": "a", "find": "b", "replace": "c"}
     assert call.strategy in ("wrapper", "merged")
 
 
-def test_split_objects_wrappers_leave_a_parameter_of_that_name_alone() -> None:
+def test_c_split_objects_wrappers__leave_a_parameter_of_that_name_alone() -> None:
     assert scrub('<tool_call name="run"><code>{"a": 1}</code></tool_call>', TOOLS).calls == []
     objects = wire('{"days": 1}\n{"days": 2}', "tide")
     assert [call.arguments for call in scrub(objects, TOOLS).calls] == [{"days": 1}, {"days": 2}]
@@ -132,7 +131,7 @@ ANCHORED = [
 
 
 @pytest.mark.parametrize(("body", "values"), ANCHORED)
-def test_schema_anchored_extraction(body: str, values: tuple[str, str, str] | None) -> None:
+def test_c_schema_anchored_extraction(body: str, values: tuple[str, str, str] | None) -> None:
     for text in (wire(body, "edit_note"), wire(f'{{"name": "edit_note", "arguments": {body}}}')):
         result = scrub(text, TOOLS)
         assert [tuple(call.arguments.values()) for call in result.calls] == ([values] if values else [])
@@ -140,7 +139,7 @@ def test_schema_anchored_extraction(body: str, values: tuple[str, str, str] | No
 
 
 @given(st.lists(st.text(alphabet='ab ".,:{\n', max_size=12), min_size=3, max_size=3))
-def test_schema_anchored_extraction_never_invents_a_value(values: list[str]) -> None:
+def test_c_schema_anchored_extraction__never_invents_a_value(values: list[str]) -> None:
     body = "{" + ", ".join(f'"{k}": "{v}"' for k, v in zip(("path", "find", "replace"), values, strict=True)) + "}"
     for call in scrub(wire(body, "edit_note"), TOOLS).calls:
         read = call.arguments
@@ -149,7 +148,7 @@ def test_schema_anchored_extraction_never_invents_a_value(values: list[str]) -> 
         assert [len(value) for value in read.values()] == [len(value) for value in values] or '"' in "".join(values)
 
 
-def test_stringified_arguments() -> None:
+def test_c_stringified_arguments() -> None:
     call = one(wire(r'{"name": "tide", "arguments": "{\"days\":1}"}'))
     assert call.arguments == {"days": 1}
     assert [repair.kind for repair in call.repairs] == ["string_arguments"]
@@ -159,7 +158,7 @@ def test_stringified_arguments() -> None:
     assert scrub(wire(thrice), TOOLS).rejected[0].reason == "malformed"
 
 
-def test_leaked_delimiters_in_an_arguments_blob() -> None:
+def test_c_leaked_delimiters_in_an_arguments_blob() -> None:
     assert load('{"days":1}</tool_call>', markers=("</tool_call>",)).value == {"days": 1}
     assert {repair.kind for repair in load('{"days":1}</tool_call>', markers=("</tool_call>",)).repairs} == {
         "leaked_token"
@@ -168,7 +167,7 @@ def test_leaked_delimiters_in_an_arguments_blob() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['"hello"', "5", "true", '"[1]"', "[1]", '{"days": ???}'])
-def test_invalid_not_fatal(arguments: str) -> None:
+def test_c_invalid_not_fatal(arguments: str) -> None:
     result = scrub(tide(arguments), TOOLS)
     assert result.calls == []
     (rejected,) = result.rejected
@@ -181,7 +180,7 @@ def test_invalid_not_fatal(arguments: str) -> None:
 @pytest.mark.parametrize(
     "body", ['{"name": ???}', '{"name": "tide", "arguments": {', '{"name": "tide", "arguments": "x"}', "{]"]
 )
-def test_malformed_block_never_leaks(body: str) -> None:
+def test_c_malformed_block_never_leaks(body: str) -> None:
     result = scrub(f"before {wire(body)}after", TOOLS)
     assert result.calls == []
     assert "name" not in result.text or body == "{]"
@@ -326,12 +325,12 @@ def damaged_name(written: str) -> Scrubbed:
         "read_ledger</name>",
     ],
 )
-def test_damaged_names(written: str) -> None:
+def test_d_damaged_names__table(written: str) -> None:
     (call,) = damaged_name(written).calls
     assert call.name == "read_ledger"
 
 
-def test_fuzzy_match_to_offered_tools() -> None:
+def test_d_fuzzy_match_to_offered_tools__table() -> None:
     assert damaged_name("read_ledgers").calls[0].name == "read_ledger"
     assert damaged_name("reed_legder").rejected[0].reason == "unknown_tool"
     assert damaged_name("delete_universe").rejected[0].reason == "unknown_tool"
@@ -339,7 +338,7 @@ def test_fuzzy_match_to_offered_tools() -> None:
     assert scrub(wire('{"name": "list_pots", "arguments": {}}'), tie).rejected[0].reason == "unknown_tool"
 
 
-def test_correction_is_visible() -> None:
+def test_d_correction_is_visible__table() -> None:
     (call,) = damaged_name("read_ledgers").calls
     (repair,) = call.repairs
     assert (repair.kind, repair.where, repair.before, repair.after) == ("name", "name", "read_ledgers", "read_ledger")
@@ -351,7 +350,7 @@ def test_correction_is_visible() -> None:
 @pytest.mark.parametrize(
     "pseudo", ["tool_call", "tool_calls", "call_tool", "use_tool", "function_call", "tool_use", "invoke", "invoke_tool"]
 )
-def test_pseudo_tool_unwrap(pseudo: str) -> None:
+def test_d_pseudo_tool_unwrap__table(pseudo: str) -> None:
     inner = {"name": "read_ledger", "arguments": {"ledger": "a"}}
     call = one(wire(json.dumps({"name": pseudo, "arguments": inner})))
     assert (call.name, call.arguments) == ("read_ledger", {"ledger": "a"})
@@ -418,7 +417,7 @@ def test_an_exact_name_is_never_changed(offered: list[str], written: str, known:
 # E. Coercion (the 200 rows of values and schemas stand in test_shapes.py)
 
 
-def test_argument_shapes() -> None:
+def test_e_argument_shapes() -> None:
     tool = Tool(
         "t",
         {
@@ -452,7 +451,7 @@ def test_argument_shapes() -> None:
         ({"type": "null"}, False),
     ],
 )
-def test_is_string_only_schema(schema: dict[str, Any], strings: bool) -> None:
+def test_e_is_string_only_schema(schema: dict[str, Any], strings: bool) -> None:
     assert Tool("t", {"properties": {"v": schema}}).string_only("v") is strings
 
 
@@ -471,7 +470,7 @@ def test_is_string_only_schema(schema: dict[str, Any], strings: bool) -> None:
         ('"q"', STR, '"q"'),
     ],
 )
-def test_string_verbatim_else_json(text: str, schema: dict[str, Any], value: Any) -> None:
+def test_e_string_verbatim_else_json(text: str, schema: dict[str, Any], value: Any) -> None:
     tool = Tool("t", {"properties": {"v": schema}})
     assert type_texts({"v": (text, "")}, tool)[0] == {"v": value}
 
@@ -489,7 +488,7 @@ def test_string_verbatim_else_json(text: str, schema: dict[str, Any], value: Any
         (0.5, STR, 0.5),
     ],
 )
-def test_shape_coercion(value: Any, schema: dict[str, Any], shaped: Any) -> None:
+def test_e_shape_coercion(value: Any, schema: dict[str, Any], shaped: Any) -> None:
     arguments, repairs = coerce({"v": value}, Tool("t", {"properties": {"v": schema}}))
     assert arguments == {"v": shaped}
     assert [(repair.where, repair.kind) for repair in repairs] == (
@@ -558,11 +557,6 @@ def test_a_megabyte_takes_no_more_steps_than_are_allowed(
     assert loaded is None or json.loads(applied(text, loaded.edits)) == loaded.value
     assert len(made) <= 2
     assert all(work.left >= -MAX_REPAIR_STEPS // 100 for work in made)
-
-
-def test_the_checklist_of_rows_is_in_this_file() -> None:
-    text = Path(__file__).read_text(encoding="utf-8")
-    assert text.count("\ndef test_") > 30
 
 
 ESCAPED = wire(r"{\"name\": \"tide\", \"arguments\": {\"ports\": [\"a \\\"b\\\"\\n\"]}}") + 'He said "so".'
