@@ -14,7 +14,7 @@ from ..names import Offer
 from ..reading import BLANK, DONE, MORE, Around
 from ..repair import Loaded, Unreadable, load
 from ..tools import Tool
-from .base import Body, Context, Ending, Settings, Written
+from .base import Body, Context, Ending, Settings, Written, dumped
 
 NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "call")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "params", "args", "input")
@@ -377,7 +377,7 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """``{"name": …, "arguments": …}``, or with the keys that the grammar's form gives for the two."""
     form = settings.get("form", {})
     keys = (form.get("name", "name"), form.get("arguments", "arguments"))
-    return json.dumps(dict(zip(keys, (name, arguments), strict=True)), ensure_ascii=False)
+    return dumped(dict(zip(keys, (name, arguments), strict=True)), settings)
 
 
 BODY: Final = Body("json_call", CallReader, decode, write)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..attributes import CHILD, CHILD_CUT, PLAIN_END, TagEnd, read_attributes
@@ -17,7 +17,7 @@ from ..sentinels import CUT, NONE, Sentinels, joined, sentinels
 from ..shapes import type_texts
 from ..tools import Tool
 from . import json_arguments, json_call
-from .base import Body, Context, Ending, Settings, Written
+from .base import Body, Context, Ending, Settings, Written, dumped, hardened
 
 _SURPLUS: Final = re.compile(rb"[ \t\r\n}\],;]*+")
 _NAMELESS: Final = re.compile(rb"[ \t\r\n]*+=[ \t\r\n]*+>")
@@ -1004,7 +1004,8 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         for key, text in texts.items():
             value = arguments[key]
             flag = "true" if isinstance(value, str) else "false"
-            opener = form["value"].replace("{string}", flag).replace("{type}", _type(value))
+            template = form["json"] if isinstance(text, _Encoded) else form["value"]
+            opener = template.replace("{string}", flag).replace("{type}", _type(value))
             parts.append(filled(opener, escaped(key), text))
         return form.get("join", "").join([*parts, form["call_close"]])
 
@@ -1067,9 +1068,10 @@ def carried(
     texts: dict[str, str] = {}
     for key, value in arguments.items():
         how = stated(value)
-        for text in _spellings(value, how):
+        for text in _spellings(value, how, settings):
+            typed = "json" if isinstance(text, _Encoded) else how
             safe = read is not None or not any(closer.lower() in text.lower() for closer in closers)
-            kept = read is not None or _equal(type_texts({key: (text, how)}, tool)[0], {key: value})
+            kept = read is not None or _equal(type_texts({key: (text, typed)}, tool)[0], {key: value})
             if safe and kept and same(compose({key: text}), {key: value}):
                 texts[key] = text
                 break
@@ -1081,15 +1083,32 @@ def carried(
     return whole
 
 
-def _spellings(value: Any, how: str) -> list[str]:
-    """The texts that may stand for a value, the plainest first: itself, with entities, as JSON."""
+class _Encoded(str):
+    """JSON without a bracket in its strings, for the form whose attribute says that it is JSON."""
+
+    __slots__ = ()
+
+
+def _spellings(value: Any, how: str, settings: Settings) -> list[str]:
+    """The texts that may stand for a value, the plainest first: itself, with entities, as JSON.
+
+    Without a schema a string is JSON first, so that it is not read as a number.
+    """
     from html import escape
 
-    encoded = json.dumps(value, ensure_ascii=False)
+    form: Mapping[str, str] = settings["form"]
+    encoded = dumped(value, settings)
+    last: list[str] = [_Encoded(hardened(encoded))] if "json" in form else []
+    if settings.get("hard") and last and last[0] != encoded:
+        return last
     if not isinstance(value, str):
-        return [encoded]
+        return [encoded, *last]
     plain = [value, escape(value, quote=False)]
-    return plain if how else [*plain, encoded]
+    if "cdata" in form and re.search(r"[<&\r\n]", value) and "]]>" not in value:
+        plain.insert(0, form["cdata"].replace("{value}", value))
+    if how:
+        return plain + last
+    return [*plain, encoded, *last] if "tool" in settings else [encoded, *plain, *last]
 
 
 def _equal(one: Any, other: Any) -> bool:
