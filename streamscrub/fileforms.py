@@ -14,15 +14,18 @@ _TEXTS: Final = "a list of strings"
 _KINDS: Final = {
     key: kind
     for kind, keys in {
-        _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking guide "
-        "text visible finish render.call render.calls render.section render.result frame.route.channel "
-        "fence.envelope example.reasoning",
+        _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking text "
+        "visible finish model id several error results between replayed escape demoted catalogue format "
+        "system user assistant preamble render.call render.calls dialect.call dialect.calls dialect.prefix "
+        "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel fence.envelope "
+        "example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
+        "block_line signature native required forced continuation wording.section wording.envelope",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired",
+        "after_call repaired literal section",
         _NUMBER: "order",
-        _TABLE: "settings form options",
-        _TEXTS: "headers languages reserved roles wrapper start message channel constrain rejected quotes tags.call "
-        "body.envelope pairs.envelope",
+        _TABLE: "settings form options fallback transcript",
+        _TEXTS: "headers languages reserved roles wrapper start message channel constrain rejected quotes aliases "
+        "rules tags.call body.envelope pairs.envelope",
     }.items()
     for key in keys.split()
 }
@@ -36,6 +39,7 @@ _NEEDED: Final = {
     "line": "syntax",
     "fence": "languages",
     "elements": "reserved",
+    "dialect": "name catalogue",
     "example": "text",
 }
 _FITS: Final = {
@@ -68,6 +72,8 @@ def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator
             yield f"{section}.{key}", f"is missing{where}"
     for key, value in table.items():
         yield from _wrong_kind(key, section, value, where)
+        if isinstance(value, dict) and f"{section}.{key}" in ("dialect.fallback", "dialect.transcript"):
+            yield from _wrong_table(value, f"{section}.{key}", where)
         if isinstance(value, list) and f"{section}.{key}" in ("tags.key", "frame.route"):
             for one in value:
                 yield from _wrong_table(one, f"{section}.{key}", where)

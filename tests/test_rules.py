@@ -58,6 +58,7 @@ ORDER: Final = (
     "models",
     "pages",
     "host",
+    "dialects",
     "console",
     "host_verbs",
     "cli",
