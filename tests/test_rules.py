@@ -61,6 +61,7 @@ ORDER: Final = (
     "dialects",
     "console",
     "host_verbs",
+    "dialect_verbs",
     "cli",
 )
 # Section "The surface" of DESIGN.md, and the events. Nothing else is promised.

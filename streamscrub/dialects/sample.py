@@ -151,7 +151,7 @@ def _text(table: dict[str, Any], key: str, nth: int) -> str:
     text = _FORMATS.get(str(table.get("format")), word if nth == 0 else f"{word} {nth + 1}")
     pattern = table.get("pattern")
     if isinstance(pattern, str):
-        text = next((one for one in (text, *_matching(pattern)) if _fits(pattern, one)), text)
+        text = next((one for one in (text, re.sub(r"\W", "", text), *_matching(pattern)) if _fits(pattern, one)), text)
     if isinstance(least, int) and len(text) < least:
         text = (text + "x" * min(least, _LONGEST))[: max(least, len(text))]
     return text[:most] if isinstance(most, int) and most >= 0 else text
@@ -183,6 +183,8 @@ def _made(parts: Any, depth: int) -> str:
             out.append(chr(argument))
         elif name == "ANY":
             out.append("x")
+        elif name == "NOT_LITERAL":
+            out.append("x" if argument != ord("x") else "y")
         elif name == "IN":
             out.append(_member(argument))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
