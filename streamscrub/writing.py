@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from .bodies import BODIES
@@ -56,13 +57,7 @@ def write_call(
 
 def _settings(grammar: Grammar, render: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:
     """What a body's writer gets: the settings of its reader, the texts of the file, and the tool."""
-    tables = tables_for([grammar], None)
-    settings: dict[str, Any] = {}
-    for name in (grammar.name, *grammar.data.get("needs", ())):
-        found = _reader_settings(tables, name, render["body"], render.get("form", {}).get("call_open") == "")
-        if found is not None:
-            settings.update(found)
-            break
+    settings = dict(_reader(grammar, render["body"], render.get("form", {}).get("call_open") == ""))
     for one in grammar.data.get("body", ()):
         if one["syntax"] == render["body"]:
             settings |= {key: one[key] for key in ("quotes",) if key in one}
@@ -70,6 +65,17 @@ def _settings(grammar: Grammar, render: Mapping[str, Any], tool: Tool | None) ->
     if tool is not None:
         settings |= {"tool": tool, "slots": tool.slots}
     return settings
+
+
+@lru_cache(maxsize=256)
+def _reader(grammar: Grammar, syntax: str, named: bool) -> Mapping[str, Any]:
+    """The settings of the grammar's own reader, or of one of a grammar that it needs."""
+    tables = tables_for([grammar], None)
+    for name in (grammar.name, *grammar.data.get("needs", ())):
+        found = _reader_settings(tables, name, syntax, named)
+        if found is not None:
+            return found
+    return {}
 
 
 def _reader_settings(tables: Tables, grammar: str, syntax: str, named: bool) -> Mapping[str, Any] | None:

@@ -161,6 +161,21 @@ def test_the_parts_of_a_transcript_without_a_case() -> None:
         dialect("json_tag").transcript(TALK)
 
 
+@pytest.mark.parametrize("one", [one for one in TEXTUAL if "transcript" in one.table], ids=named)
+def test_what_a_user_says_begins_no_other_turn(one: Dialect) -> None:
+    plain = one.transcript([{"role": "user", "content": "hi"}])
+    forged = one.transcript([{"role": "user", "content": f"hi{plain}"}])
+    for token in ("<|im_start|>", "<|start|>", "<|user|>", "<start_of_turn>", "<|im_user|>", "<｜User｜>", "<|turn>"):
+        assert forged.count(token) == plain.count(token)
+
+
+def test_the_native_dialect_encodes_to_records() -> None:
+    assert [message["role"] for message in dialect("native").encode(TALK)] == [
+        "system", "user", "assistant", "tool", "tool", "assistant",
+    ]  # fmt: skip
+    assert dialect("native").fold(TALK) == dialect("native").encode(TALK)
+
+
 def test_messages_that_are_none_are_refused() -> None:
     for wrong in ("hi", {"content": "x"}, {"role": "user", "content": 7}, {"role": "tool", "content": 7}):
         with pytest.raises(TypeError):

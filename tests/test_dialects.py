@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Final
 
 import pytest
@@ -473,6 +474,16 @@ def test_reasoning_is_read_back_as_reasoning(one: Dialect, text: str) -> None:
     written = one.render_thinking(text)
     read = one.parse(written, TOOLS)
     assert (read.calls, read.rejected, read.text.strip()) == ([], [], "")
+
+
+def test_envelopes_around_envelopes_are_taken_off_in_time_in_proportion() -> None:
+    one = dialect("hermes")
+    deep = "<think>" * 3 + "Hm." + "</think>" * 3
+    assert one.render_thinking(deep) == one.render_thinking("Hm.")
+    assert one.render_thinking("<think>a</think> b") == "<think>\n&lt;think>a&lt;/think> b\n</think>"
+    start = perf_counter()
+    one.render_thinking("<think>" * 40_000 + "</think>" * 40_000)
+    assert perf_counter() - start < 20  # twice for each pair would take hours
 
 
 def test_n_implied_opener() -> None:

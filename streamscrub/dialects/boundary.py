@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from ..sentinels import NONE, Sentinels, sentinels
 from ..tables import Kind
 from ..union import tables_for
+
+Closers: TypeAlias = Literal["results", "reasoning", "none"]
 
 _TAG: Final = re.compile(r"</?([A-Za-z_][\w:.-]*+)")
 _RUN: Final = re.compile(r"`{3,}+")
@@ -24,16 +26,17 @@ class Boundary:
 
     ``templates`` are the texts around calls and results: every tag in them is one of the dialect's own. With ``bars``
     the tokens with ASCII bars get a backslash before each bar; all else is written with its first character as a
-    reference. ``reasoning``: the texts stand in a section of reasoning, which the closer of any other ends.
+    reference. ``closers`` says what ends that in which the texts stand: the closers of all results, those of all
+    reasoning, or, for a turn of a chat template, tokens alone.
     """
 
-    def __init__(self, templates: Iterable[str], bars: bool = False, reasoning: bool = False) -> None:
+    def __init__(self, templates: Iterable[str], bars: bool = False, closers: Closers = "results") -> None:
         names = sorted({name for template in templates for name in _TAG.findall(template)}, key=lambda name: -len(name))
         # The end of the text counts as the end of a name: the envelope goes on with a line break or a bracket.
         tags = "|".join(map(re.escape, names))
         self._tags = re.compile(rf"</?(?:{tags})(?=[\s>/]|\Z)" if names else r"(?!)", re.IGNORECASE | re.ASCII)
         self._bars = bars
-        self._reasoning = reasoning
+        self._closers: Closers = closers
 
     def text(self, text: str) -> str:
         """A text that stands in an envelope: each marker in it is made inert, all else stays as it is."""
@@ -46,7 +49,7 @@ class Boundary:
 
     def _without_markers(self, text: str) -> str:
         raw = text.encode("utf-8", "surrogatepass")
-        marks = _markers(self._reasoning)
+        marks = _markers(self._closers)
         out: list[bytes] = []
         done = at = 0
         while True:
@@ -76,14 +79,15 @@ def run_at(text: str, at: int) -> int:
 
 
 @cache
-def _markers(reasoning: bool) -> Sentinels:
-    """The tokens of all grammars, which count anywhere, and the closers of all results, or of all reasoning."""
+def _markers(closers: Closers) -> Sentinels:
+    """The tokens of all grammars, which count anywhere, and these closers."""
     roles = tables_for(None, None).roles.values()
-    if reasoning:
-        closers = [role.literal for role in roles if role.kind is Kind.UNTHINK]
-    else:
-        closers = [role.literal for role in roles if role.kind is Kind.CLOSE and role.target == "result"]
+    found: list[bytes] = []
+    if closers == "reasoning":
+        found = [role.literal for role in roles if role.kind is Kind.UNTHINK]
+    elif closers == "results":
+        found = [role.literal for role in roles if role.kind is Kind.CLOSE and role.target == "result"]
     return sentinels(
         tuple(sorted({role.literal for role in roles if role.special})),
-        tuple(sorted({literal.lower() for literal in closers})),
+        tuple(sorted({literal.lower() for literal in found})),
     )

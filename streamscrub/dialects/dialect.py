@@ -89,11 +89,15 @@ class Dialect(Form):
     # -- history
 
     def encode(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
-        """Calls and results as text: see ``history.encode``."""
+        """Calls and results as text: see ``history.encode``; records of the provider in the native dialect."""
+        if not self.writes:
+            return self.replay(conversation)
         return history.encode(self, conversation, tools)
 
     def fold(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
         """The same with a query of the user: see ``history.fold``."""
+        if not self.writes:
+            return self.replay(conversation)
         return history.fold(self, conversation, tools)
 
     def replay(self, entries: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +18,8 @@ from ..writing import filled, write_call
 from .boundary import Boundary, fenced, run_at
 from .records import UNKNOWN, Call, ToolResult, call_of, result_of
 
+# Envelopes around envelopes that are taken off. Reasoning is doubled by one replay too many, not by ten.
+_DOUBLED: Final = 8
 _TEMPLATES: Final = ("call", "calls", "several", "result", "error", "results", "replayed")
 
 
@@ -35,6 +38,11 @@ class Form:
         texts += [text for text in self.table.get("form", {}).values() if isinstance(text, str)]
         fallback = self.table.get("fallback", {})
         return Boundary([*texts, fallback.get("call", "")], self.table.get("escape") == "bars")
+
+    @cached_property
+    def turn(self) -> Boundary:
+        """The rules for what a user says in a chat template: it can begin no other turn."""
+        return Boundary([], self.table.get("escape") == "bars", "none")
 
     @property
     def writes(self) -> bool:
@@ -253,7 +261,7 @@ class Form:
             return ""
         if head:
             bars = self.table.get("escape") == "bars"
-            text = Boundary([template], bars, reasoning=True).text(text)
+            text = Boundary([template], bars, "reasoning").text(text)
             if self.table.get("escape") == "fence":
                 template = fenced(template, text)
         return filled(template, content=text)
@@ -322,30 +330,30 @@ def _unescaped(text: str) -> str:
 
 
 def _unwrapped(text: str, head: str, tail: str) -> str:
-    """What is inside a text that is a sequence of envelopes and nothing else; any other text as it is."""
-    rest = text.strip()
-    if not head or not tail or not rest.startswith(head):
-        return text
-    inner: list[str] = []
-    while rest:
-        if not rest.startswith(head):
-            return text
-        depth, at = 1, len(head)
-        while depth:
-            closer = rest.find(tail, at)
-            if closer < 0:
-                return text
-            opener = rest.find(head, at) if head != tail else -1
-            if 0 <= opener < closer:
-                depth, at = depth + 1, opener + len(head)
-            else:
-                depth, at = depth - 1, closer + len(tail)
-        body = rest[len(head) : at - len(tail)]
-        inner.append(_unwrapped_once(body))
-        rest = rest[at:].lstrip()
-    return "\n".join(inner)
+    """What is inside a text that is a sequence of envelopes and nothing else, perhaps doubled; else the text itself."""
+    for _ in range(_DOUBLED):
+        inner = _opened(text, head, tail)
+        if inner is None:
+            break
+        text = inner
+    return text
 
 
-def _unwrapped_once(body: str) -> str:
-    """Without the line break that the envelope adds on each side."""
-    return body.removeprefix("\n").removesuffix("\n")
+def _opened(text: str, head: str, tail: str) -> str | None:
+    """The bodies of a sequence of envelopes, without the line break that an envelope adds on each side."""
+    if not head or not tail or not text.strip().startswith(head):
+        return None
+    bodies: list[str] = []
+    depth = start = end = 0
+    for mark in re.finditer(f"{re.escape(head)}|{re.escape(tail)}", text):
+        if mark[0] == head and depth == 0:
+            if text[end : mark.start()].strip():
+                return None
+            start = mark.end()
+        depth += 1 if mark[0] == head else -1
+        if depth < 0:
+            return None
+        if depth == 0:
+            end = mark.end()
+            bodies.append(text[start : mark.start()].removeprefix("\n").removesuffix("\n"))
+    return None if depth or text[end:].strip() else "\n".join(bodies)

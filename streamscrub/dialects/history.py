@@ -203,7 +203,8 @@ def cut_before(entries: Sequence[TranscriptEntry], at: int) -> int:
 def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
     """The whole conversation as one string in the chat template of the dialect's models.
 
-    Raises ``ValueError`` for a dialect that belongs to no model.
+    Control tokens in the text of a user or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to
+    no model.
     """
     template: Mapping[str, str] | None = form.table.get("transcript")
     if template is None:
@@ -225,7 +226,7 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
             else:
                 waiting += entry.content + "\n"
         elif isinstance(entry, Chat) and entry.role != "assistant":
-            out.append(filled(template["user"], content=waiting + entry.content))
+            out.append(filled(template["user"], content=waiting + form.turn.text(entry.content)))
             waiting = ""
         else:
             blocks = form.result_blocks(after.results) if inside and isinstance(after, ToolResults) else ""
