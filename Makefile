@@ -4,7 +4,7 @@ PYTHON ?= python3
 SECONDS_EACH ?= 60
 BIN := .venv/bin
 
-.PHONY: demo test bench fuzz lint formats wheel clean
+.PHONY: demo test bench repairs fuzz lint formats wheel clean
 
 demo: .venv/runtime
 	$(BIN)/streamscrub demo
@@ -14,6 +14,10 @@ test: .venv/development
 
 bench: .venv/development
 	$(BIN)/python -m benchmarks
+
+# The table of docs/repairs.md.
+repairs: .venv/development
+	$(BIN)/python -m benchmarks.repairs --write
 
 fuzz: .venv/development
 	$(BIN)/python -m fuzz --seconds $(SECONDS_EACH)

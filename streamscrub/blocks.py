@@ -9,15 +9,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from .attributes import read_attributes
 from .bodies.base import Body, Ending, Settings
+from .bodies.tag_syntax import bare_tag
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
-from .reading import BLANK, DEAD, DONE, MORE, NOTHING, Around, Reader, Run, UntilCloser
-from .sentinels import CUT, Sentinels
+from .reading import (
+    BLANK,
+    DEAD,
+    DONE,
+    FENCE_RUN,
+    MORE,
+    NOTHING,
+    PADDING,
+    Around,
+    Reader,
+    Run,
+    UntilCloser,
+    behind_tokens,
+)
+from .sentinels import CUT, Sentinels, sentinels
 
 # A fourth verdict: the opener only wraps what follows at ``at``, which has an opener of its own.
 NEST: Final = 3
@@ -26,9 +41,9 @@ _NAME: Final = re.compile(rb"[ \t\r\n]*+([^\s<>{}\[\]\"'`|]{0,%d})[ \t\r\n]*+" %
 _ELEMENT: Final = re.compile(rb"<([A-Za-z_][\w.-]{0,%d}+)" % MAX_NAME)
 _FENCE: Final = re.compile(rb"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\r?\n")
 _FENCE_PREFIX: Final = re.compile(rb"(?:`+|~+)(?<=```)?[ \t]*+[\w+-]*+[ \t]*+\r?\Z|`{1,2}\Z|~{1,2}\Z")
-_PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")
-_FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
-_FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
+# A tag pair of no meaning around a JSON body, as some models write it.
+_WRAP: Final = re.compile(rb"<(syntax|block|code|json)>[ \t\r\n]{0,256}+(?=([{\[]|\Z))")
+_WRAP_CUT: Final = re.compile(rb"<(?:s|sy|syn|synt|synta|syntax|b|bl|blo|bloc|block|c|co|cod|code|j|js|jso|json)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +81,26 @@ class Envelope:
     from_last: bool = False  # the last byte of the opener is the first of the body
     shared: bool = False  # the opener begins other messages, too: only a separator makes it a call
     demand: bool = False  # an offered name must be read before it counts as a call
+    wordy: bool = False  # a separator begins with what may be a part of a name
+    unbracketed: bool = False  # a body behind a header may begin with anything
+
+    @staticmethod
+    def is_wordy(separator: bytes) -> bool:
+        """Does it begin with a byte that the words of a header may hold, too?"""
+        word = _NAME.match(separator)
+        return word is not None and word.end() > 0
+
+    def fence(self, run: bytes) -> Envelope:
+        """The same behind a fence of this run: only one of its kind that is as long closes it."""
+        return _in_fence(self, run)
 
     def __deepcopy__(self, memo: object) -> Envelope:
         return self
+
+
+@lru_cache(maxsize=64)
+def _in_fence(envelope: Envelope, run: bytes) -> Envelope:
+    return replace(envelope, around=replace(envelope.around, close=sentinels((run,))))
 
 
 @dataclass(slots=True)
@@ -82,6 +114,7 @@ class Part:
     name: str | None = None
     model_id: str | None = None
     fenced: bool = False  # a redundant fence stood around it
+    wrapped: bytes = b""  # or a tag pair of no meaning, of this name
     surplus: bool = False  # closing brackets stood behind it that nothing had opened
 
 
@@ -109,6 +142,7 @@ class BlockReader:
     run: Run | None = None
     closed: bool = False  # the closer was there
     implicit: bool = False  # ended by what follows, not by the end of the stream
+    frayed: bool = False  # the stream ended in what may still have been padding of it, behind ``at``
     parts: list[Part] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
     attributed: bool = False  # the opener's tag is not at its end yet
@@ -121,6 +155,7 @@ class BlockReader:
     _part: Part | None = None
     _pieces: list[tuple[bytes, bytes]] = field(default_factory=list)  # header: (text, separator after it)
     _fenced: bool = False
+    _wrapped: bytes = b""
 
     def __post_init__(self) -> None:
         self._from = self.at
@@ -188,6 +223,11 @@ class BlockReader:
                 return verdict
 
     @property
+    def opened(self) -> int:
+        """The index behind the opener while no body was met, -1 inside it."""
+        return -1 if self._phase == _HEAD else self._from
+
+    @property
     def inner(self) -> Reader | None:
         """The reader that runs inside this one."""
         return self._alive[0].reader if len(self._alive) == 1 else None
@@ -232,9 +272,14 @@ class BlockReader:
             return MORE
         if buf[i] in envelope.around.leads or buf[i] in envelope.inner.leads:
             separator = envelope.separators.at(buf, i, end, final)
-            parameter = self._parameter(buf, i, end)
+            verdict, parameter = self._parameter(buf, i, end)
+            if verdict == MORE:
+                return MORE
             for markers in (envelope.inner, envelope.around.close, envelope.around.outer):
-                size = markers.at(buf, i, end, final) if separator <= 0 and parameter is None else 0
+                size = 0
+                if separator <= 0 and parameter is None:
+                    closing = markers is envelope.around.close
+                    size = self._closer(buf, i, end, final) if closing else markers.at(buf, i, end, final)
                 if size == CUT or separator == CUT:
                     return MORE
                 if size <= 0:
@@ -274,9 +319,17 @@ class BlockReader:
                 self._fenced = not envelope.fenced
                 self.at = fence.end()
                 return -1
+        if buf[i] == 0x3C and not self._wrapped and not self._element(buf, i):
+            wrap = _WRAP.match(buf, i, end)
+            if (wrap is not None and not wrap[2]) or _WRAP_CUT.match(buf, i, end):
+                return MORE
+            if wrap is not None:
+                self._wrapped = wrap[1]
+                self.at = wrap.end()
+                return -1
         self._from = i
         named = self.attributes.get("name")
-        if named is not None:
+        if named is not None and envelope.named:
             self._begin(envelope.named, i, named, None)
             self.evidence = buf[i] == 0x7B
         elif envelope.headers and buf[i] not in b"{[":
@@ -285,25 +338,45 @@ class BlockReader:
             self._begin(envelope.uses, i, None, None)
         return -1
 
-    def _parameter(self, buf: bytearray, i: int, end: int) -> Use | None:
-        """The body whose parameter opens at ``i``, if this opener carries names."""
+    def _element(self, buf: bytearray, i: int) -> bool:
+        """Whether a tag at ``i`` is a parameter of the tool that the opener names."""
+        name = self.attributes.get("name")
+        tool = self.offer.resolve(name).tool if name else None
+        word = _ELEMENT.match(buf, i)
+        return tool is not None and word is not None and word.group(1).decode() in tool.properties
+
+    def _parameter(self, buf: bytearray, i: int, end: int) -> tuple[int, Use | None]:
+        """The body whose parameter opens at ``i``, if this opener carries names: one that has a name itself."""
         for use in self.envelope.named:
             tags = use.settings.get("tags")
-            if tags is not None and tags.key_open.at(buf, i, end) > 0:
-                return use
-        return None
+            size = tags.key_open.at(buf, i, end) if tags is not None else 0
+            if size > 0:
+                verdict, stop, _ = read_attributes(buf, i + size, end)
+                if verdict == MORE:
+                    return MORE, None
+                return DONE, None if bare_tag(buf, i + size, stop) else use
+        return DONE, None
+
+    def _closer(self, buf: bytearray, i: int, end: int, final: bool) -> int:
+        """The size of the closer at ``i``, 0, or CUT. The run that closes a fence may be longer than its opener."""
+        size = self.envelope.around.close.at(buf, i, end, final)
+        if size <= 0 or buf[i] not in b"`~":
+            return size
+        j = i + size
+        while j < end and buf[j] == buf[i]:
+            j += 1
+        return CUT if j == end and not final else j - i
 
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
-        if "name" in self.attributes:
+        if "name" in self.attributes and self.envelope.named:
             self._whole(Part(self.envelope.named[0], i, i, "closed", self.attributes["name"]))
 
     def _header(self, buf: bytearray, end: int, final: bool) -> int:
         """Text and separators up to the body: ``functions.find:0 SEP {``, ``function SEP find`` + fence."""
         envelope = self.envelope
         while True:
-            name = _NAME.match(buf, self._from, end)
-            i = name.end() if name is not None else self._from
+            i = self._word_end(buf, end)
             if i - self._from > MAX_HEADER:
                 return self._unheaded(i)
             if i == end:
@@ -314,7 +387,10 @@ class BlockReader:
             if size > 0:
                 self._pieces.append((bytes(buf[self._from : i]), bytes(buf[i : i + size])))
                 self._from = self.at = i + size
-                self.evidence = True
+                self.evidence = self.evidence or self._proves()
+                if envelope.unbracketed and self._matched() is not None:
+                    self._begin(envelope.headed, self.at, *self._match_header())
+                    return -1
                 continue
             text = bytes(buf[self._from : i])
             # Behind a separator the arguments may stand in a string.
@@ -348,6 +424,14 @@ class BlockReader:
                 if size > 0:
                     return self._header_ended(bytes(buf[self._from : i]), i, size, markers is envelope.around.close)
             return self._unheaded(i)
+
+    def _word_end(self, buf: bytearray, end: int) -> int:
+        """Where the word of a header that begins at ``_from`` ends, with the blanks around it."""
+        word = _NAME.match(buf, self._from, end)
+        i = word.end() if word is not None else self._from
+        if not self.envelope.wordy:
+            return i
+        return min(i, self.envelope.separators.find(buf, self._from, min(end, i + MAX_HEADER))[0])
 
     def _header_ended(self, text: bytes, i: int, size: int, by_closer: bool) -> int:
         """The header met a closer or another opener before any body."""
@@ -393,27 +477,38 @@ class BlockReader:
         assert self._part is not None
         self._alive = [_Try(self._part.use, UntilCloser(self.at, self.envelope.around))]
 
+    def _proves(self) -> bool:
+        """Is the header so far evidence? A soft one needs an offered name, or more than a header."""
+        if self.envelope.special or not self.offer.known:
+            return True
+        name, _ = self._match_header()
+        return self._offered((name or "").encode())
+
     def _match_header(self) -> tuple[str | None, str | None]:
         """Read (name, model id) off the header by the templates of the grammar."""
+        fields = self._matched()
+        if fields is not None:
+            return fields.get("name", fields.get("id")) or None, fields.get("id")
+        texts = [text.decode("utf-8", "replace").strip() for text, _ in self._pieces]
+        return (texts[-1] or texts[0] or None), None
+
+    def _matched(self) -> dict[str, str] | None:
+        """The fields of the first template that fits the header so far."""
         spellings = self.envelope.spellings
-        pieces = [(text.decode("utf-8", "replace").strip(), spellings.get(sep, "")) for text, sep in self._pieces]
         flat: list[str] = []
-        for text, separator in pieces:
-            flat += [text, separator]
+        for text, separator in self._pieces:
+            flat += [text.decode("utf-8", "replace").strip(), spellings.get(separator, "")]
         while flat and not flat[-1]:
             flat.pop()
-        for template in self.envelope.headers:
-            fields = _match(template, flat)
-            if fields is not None:
-                name = fields.get("name", fields.get("id"))
-                return name or None, fields.get("id")
-        return (pieces[-1][0] or pieces[0][0] or None), None
+        return next(
+            (fields for fields in (_match(one, flat) for one in self.envelope.headers) if fields is not None), None
+        )
 
     def _begin(self, uses: tuple[Use, ...], i: int, name: str | None, model_id: str | None) -> None:
         around, offer = self.envelope.around, self.offer
-        given = {"name": name} if uses is self.envelope.named else {}
+        given = {"name": name} if uses is self.envelope.named or uses is self.envelope.headed else {}
         self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
-        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced) if uses else None
+        self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced, self._wrapped) if uses else None
         self._phase = _BODY
         self.at = i
 
@@ -468,11 +563,16 @@ class BlockReader:
         done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
         i = done
         while True:
-            run = _PADDING.match(buf, i, end)
+            run = PADDING.match(buf, i, end)
             i = run.end() if run is not None else i
-            fence = _FENCE_RUN.match(buf, i, end)
-            if fence is None and not final and _FENCE_CUT.match(buf, i, end):
-                return MORE
+            closer = b"</" + self._wrapped + b">" if self._wrapped else b""
+            if closer and (here := bytes(buf[i : min(end, i + len(closer))])) and closer.startswith(here):
+                if here == closer:
+                    i += len(closer)
+                    continue
+                if not final:
+                    return MORE
+            fence = FENCE_RUN.match(buf, i, end)
             if fence is None or envelope.around.close.at(buf, i, end, final) != 0:
                 break
             if fence.end() == end and not final:
@@ -488,13 +588,27 @@ class BlockReader:
                 return MORE
             self.at = self._trim(buf, done, i)
             return DONE
-        size = envelope.around.close.at(buf, i, end)
+        size = self._closer(buf, i, end, False)
+        if size == CUT and final:
+            size = self._closer(buf, i, end, True) or CUT
         if size == CUT:
             if not final:
                 return MORE
             # The stream ended inside the closer, unless none is due and these bytes may be anything.
             self.at = self._trim(buf, done, i) if buf[self.parts[-1].start] in self.unclosed else end
             return DONE
+        if size == 0:
+            verdict, k = behind_tokens(buf, i, end, envelope.around, envelope.around.close)
+            if verdict == MORE:
+                if not final:
+                    return MORE
+                self.at = self._trim(buf, done, i)
+                self.frayed = True
+                return DONE
+            if verdict == DONE:
+                i, size = k, self._closer(buf, k, end, final)
+                if size == CUT:
+                    return MORE
         if size > 0:
             self.at = i + size
             self.closed = True
@@ -527,8 +641,7 @@ class BlockReader:
 
     def _chain(self, buf: bytearray, end: int, final: bool) -> int:
         """Right behind a body, NAME and a separator make another call of the same block."""
-        name = _NAME.match(buf, self._from, end)
-        i = name.end() if name is not None else self._from
+        i = self._word_end(buf, end)
         if i == end and not final:
             return MORE
         size = self.envelope.separators.at(buf, i, end, final) if i < end else 0

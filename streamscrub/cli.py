@@ -112,7 +112,9 @@ def _parser() -> _Parser:
     one.add_argument("--model", metavar="ID", help="say which grammars a model id stands for, and why")
     one.add_argument("--markdown", action="store_true", help="the page of all formats, or the section of one")
     one = verb("check", _check, "run the worked examples of all grammars, or of the given files, at every cut")
-    one.add_argument("files", nargs="*", metavar="FILE.toml", help="grammar files, or names of shipped ones")
+    one.add_argument(
+        "files", nargs="*", metavar="FILE.toml", help="grammar files or tokenizer_config.json, or names of shipped ones"
+    )
     one = verb("render", _render, "write what a dialect makes of tools, calls, results or a conversation")
     one.add_argument("part", choices=PARTS, help="what to write")
     _add_dialect_options(one, "JSON of what is written, or the text of a thought ('-' or missing: stdin)")
@@ -145,13 +147,17 @@ def _reading_options() -> _Parser:
     add = parser.add_argument
     add("file", nargs="?", default="-", metavar="FILE", help="what the model wrote ('-' or missing: stdin)")
     add("--tools", metavar="FILE", help="JSON of the offered tools in any shape, or a request body with 'tools'")
-    add("--model", metavar="ID", help="model id; orders readings that are equally good")
+    add(
+        "--model",
+        metavar="ID",
+        help="model id: its own readings go first; may start in reasoning, see 'grammars --model ID'",
+    )
     add(
         "--grammar",
         metavar="NAME",
         action="append",
         dest="grammars",
-        help="only this grammar (repeatable) or FILE.toml",
+        help="only this grammar (repeatable), FILE.toml or tokenizer_config.json",
     )
     add("--reasoning", choices=("auto", "open", "off"), default="auto", help="open: the prompt opened a section")
     add("--prefill", metavar="TEXT", default="", help="tail of the prompt that belongs to the assistant's turn")
@@ -504,15 +510,22 @@ def _grammars(args: argparse.Namespace) -> int:
 
 
 def _loaded(name: str) -> Grammar:
-    if name.endswith(".toml") and not Path(name).is_file():
+    if _is_path(name) and not Path(name).is_file():
         raise _Usage(f"streamscrub: no such file: {name}")
     return _found(name)[0]
 
 
 def _file_of(name: str) -> str:
     grammar = _loaded(name)
-    where = Path(name) if name.endswith(".toml") else Path(folder()) / grammar.file
+    if name.endswith(".json"):
+        return json.dumps(grammar.data, ensure_ascii=False, indent=2) + "\n"  # what the template became
+    where = Path(name) if _is_path(name) else Path(folder()) / grammar.file
     return where.read_text(encoding="utf-8")
+
+
+def _is_path(name: str) -> bool:
+    """Is this a grammar file rather than the name of a shipped one?"""
+    return name.endswith((".toml", ".json"))
 
 
 def _found(*names: str) -> tuple[Grammar, ...]:
@@ -528,10 +541,10 @@ def _found(*names: str) -> tuple[Grammar, ...]:
 def _check(args: argparse.Namespace) -> int:
     failed = False
     for name in args.files or shipped():
-        if name.endswith(".toml") and not Path(name).is_file():
+        if _is_path(name) and not Path(name).is_file():
             raise _Usage(f"streamscrub check: no such file: {name}")
         try:
-            grammar = Grammar.load(name) if name.endswith(".toml") else _found(name)[0]
+            grammar = Grammar.load(name) if _is_path(name) else _found(name)[0]
             runs, problems = _run_examples(grammar)
         except GrammarError as error:
             runs, problems = 0, [str(error)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -43,13 +44,15 @@ class Repair:
 
     ``kind`` names the change (the table in docs/repairs.md lists all of them), ``where`` is the argument path
     (``"arguments.days"``, ``"name"``, ``""`` for the whole block), ``before`` and ``after`` are the texts, cut to
-    200 characters each.
+    200 characters each. ``span`` is the stretch of the wire that was changed, (start, end) in bytes of the whole
+    stream; it is empty where something was put in, and None for a change that has no place of its own.
     """
 
     kind: str
     where: str = ""
     before: str = ""
     after: str = ""
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +165,12 @@ Event: TypeAlias = Text | Reasoning | ToolCall | RejectedCall | Dropped | CallSt
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """A whole response, read. The lists are views of ``events``, in the order of the wire."""
+    """A whole response, read: its events, which iterating gives, too. The lists are views of them, in their order."""
 
     events: list[Event] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
 
     @property
     def text(self) -> str:

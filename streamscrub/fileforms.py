@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
+
+from .bodies import BODIES
 
 _TEXT: Final = "a string"
 _FLAG: Final = "true or false"
@@ -15,33 +19,60 @@ _KINDS: Final = {
     key: kind
     for kind, keys in {
         _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking text "
-        "visible finish model id several error results between replayed escape demoted catalogue format "
+        "visible finish type model id several error results between replayed escape demoted catalogue format "
         "system user assistant preamble render.call render.calls dialect.call dialect.calls dialect.prefix "
-        "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel fence.envelope "
-        "example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
+        "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel frame.route.recipient "
+        "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
         "block_line signature native required forced continuation wording.section wording.envelope",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired literal section",
+        "after_call repaired repeats begins literal section",
         _NUMBER: "order",
         _TABLE: "settings form options fallback transcript",
-        _TEXTS: "headers languages reserved roles wrapper start message channel constrain rejected quotes aliases "
-        "rules tags.call body.envelope pairs.envelope",
+        _TEXTS: "bodies others headers languages reserved roles wrapper start message channel constrain rejected "
+        "quotes aliases rules tags.call body.envelope pairs.envelope",
     }.items()
     for key in keys.split()
 }
 _NEEDED: Final = {
     "envelope": "name",
     "body": "envelope syntax",
-    "pairs": "envelope key_open key_close value_open value_close",
+    "pairs": "envelope key_open key_close value_close",
     "tags": "sigils",
     "tags.key": "name",
     "reasoning": "close",
     "line": "syntax",
+    "frame.route": "to",
     "fence": "languages",
     "elements": "reserved",
     "dialect": "name catalogue",
     "example": "text",
 }
+# What a setting of a body must be. An empty string would stand everywhere.
+_SETTINGS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
+    "string": ("a string that is not empty", lambda value: isinstance(value, str) and value != ""),
+    "flag": (_FLAG, lambda value: isinstance(value, bool)),
+    "strings": (_TEXTS, lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value)),
+}
+# The bodies of a call's message, in the order in which they are tried: anything is a text.
+FRAMED: Final = ("json_arguments", "tags", "text")
+# Where a key takes one word of a list.
+_WORDS: Final = {
+    "tags.syntax": ("tags", "nested"),
+    "line.syntax": ("action", "bare", "glm_line", "named_object"),
+    "frame.bodies": FRAMED,
+    "frame.route.to": ("reasoning", "text", "dropped", ""),
+    "render.body": tuple(sorted(BODIES)),
+    "dialect.body": tuple(sorted(BODIES)),
+    "dialect.fallback.body": tuple(sorted(BODIES)),
+    "body.syntax": tuple(sorted(BODIES)),
+}
+_TABLED: Final = {
+    "nested": 'a [[tags]] table with syntax = "nested" makes it',
+    "pairs": "a [[pairs]] table makes it",
+}
+# A field in the texts of [render].
+_FIELD: Final = re.compile(r"\{([a-z_]+)\}")
+_FIELDS: Final = ("call", "calls", "content", "id", "index", "key", "name", "number", "string", "type", "value")
 _FITS: Final = {
     _TEXT: lambda value: isinstance(value, str),
     _FLAG: lambda value: isinstance(value, bool),
@@ -61,8 +92,34 @@ def wrong_values(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         else:
             yield from _wrong_kind(key, "", value, "")
     for body in data.get("body", ()):
-        if body["syntax"] == "tags" and "tags" not in data and "of" not in body.get("settings", {}):
-            yield "body.syntax", "tags need a [[tags]] table in this file, or settings = { of = … }"
+        yield from _wrong_body(body, data)
+    if "tags" in data.get("frame", {}).get("bodies", ()) and not data.get("tags"):
+        yield "frame.bodies", "tags need a [[tags]] table in this file"
+
+
+def _wrong_body(table: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a body syntax says about the table that names it."""
+    body, settings = BODIES[table["syntax"]], table.get("settings", {})
+    if body.tabled:
+        yield "body.syntax", f"{body.name} need no [[body]]: {_TABLED[body.name]}"
+    elif body.table and not data.get(body.table) and "of" not in settings:
+        yield "body.syntax", f"{body.name} need a [[{body.table}]] table in this file, or settings = {{ of = … }}"
+    for key, value in settings.items():
+        if key not in body.settings:
+            yield f"body.settings.{key}", f"{body.name} has no such setting{nearest(key, body.settings)}"
+        else:
+            kind, fits = _SETTINGS[body.settings[key]]
+            if not fits(value):
+                yield f"body.settings.{key}", f"must be {kind}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of a message: the known word that was meant, or all of them."""
+    words = sorted(known)
+    near = get_close_matches(word, words, 1)
+    if near:
+        return f", did you mean {near[0]}?"
+    return f"; known: {', '.join(words)}" if words else "; it has none"
 
 
 def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator[tuple[str, str]]:
@@ -74,14 +131,18 @@ def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator
         yield from _wrong_kind(key, section, value, where)
         if isinstance(value, dict) and f"{section}.{key}" in ("dialect.fallback", "dialect.transcript"):
             yield from _wrong_table(value, f"{section}.{key}", where)
+        yield from _wrong_words(f"{section}.{key}", value)
+        if section == "render":
+            yield from _wrong_fields(key, value)
         if isinstance(value, list) and f"{section}.{key}" in ("tags.key", "frame.route"):
             for one in value:
                 yield from _wrong_table(one, f"{section}.{key}", where)
     for header in table.get("headers", ()):
         if "{name}" not in header and "{id}" not in header:
             yield f"{section}.headers", f"{header!r} has neither {{name}} nor {{id}}{where}"
-    for pair in table.get("sigils", ()):
-        if not _FITS[_TEXTS](pair) or len(pair) != 2:
+    sigils = table.get("sigils", [["<", "</"]])
+    for pair in sigils if isinstance(sigils, list) and sigils else [sigils]:
+        if not _FITS[_TEXTS](pair) or len(pair) != 2 or not all(pair):
             yield (
                 f"{section}.sigils",
                 f"must be a list of pairs, what stands before an opening and a closing tag{where}",
@@ -92,6 +153,28 @@ def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator
         for call in table.get("calls", ()):
             if not isinstance(call, dict) or not _FITS[_TEXT](call.get("name")) or "arguments" not in call:
                 yield "example.calls", f"every call has a name and arguments{where}"
+
+
+def _wrong_words(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """What is none of the words that the key takes."""
+    for word in value if isinstance(value, list) else [value]:
+        known = _WORDS.get(key)
+        if known is not None and isinstance(word, str) and word not in known:
+            yield key, f"{word!r} is none of {', '.join(known)}{_meant(word, known)}"
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _wrong_fields(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Fields in braces that no text of [render] has."""
+    texts = value.items() if isinstance(value, dict) else [("", value)]
+    for inner, text in texts:
+        for field in _FIELD.findall(text) if isinstance(text, str) else ():
+            if field not in _FIELDS:
+                yield f"render.{key}.{inner}".rstrip("."), f"no field is named {{{field}}}{nearest(field, _FIELDS)}"
 
 
 def _wrong_kind(key: str, section: str, value: Any, where: str) -> Iterator[tuple[str, str]]:

@@ -10,12 +10,14 @@ from typing import Any, Final
 from .blocks import Use
 from .limits import MAX_HEADER
 from .names import Offer
-from .reading import DONE, MORE, NOTHING, Around, Run
+from .reading import DEAD, DONE, MORE, NOTHING, Around, Run
 from .sentinels import CUT, Sentinels, sentinels
 
 _RECIPIENT: Final = re.compile(r"\bto=([^\s<{]*)")
 # What may follow the role before the next token, as far as it is there.
 _AFTER_ROLE: Final = re.compile(rb"\s*+(?:t(?:o(?:=[^\s<{]*+\s*+[a-z]*+\s*+)?)?)?")
+_PUNCTUATION: Final = re.compile(rb"[.,;:!?)\]\"']{1,8}+")
+_TO_CUT: Final = re.compile(rb"\s*+(?:t(?:o=?+)?+)?+\s*+")
 _WORD: Final = re.compile(r"[\w.-]+")
 
 
@@ -72,6 +74,27 @@ class Frame:
     def glued(self) -> Sentinels:
         """A role and a channel, as they stand where the tokens between them were taken away."""
         return sentinels(tuple((role + name).encode() for role in sorted(self.roles) for name in self.channels))
+
+    def mentioned(self, token: bytes, buf: bytearray, i: int, end: int) -> int:
+        """Is the opener, which ends before ``i``, only mentioned? DONE: no word of a header follows. DEAD: one does."""
+        words = self.channels if token in self.channel else self.roles
+        text = bytes(buf[i : min(end, i + MAX_HEADER)])
+        here = text.lstrip()
+        if not here:
+            return MORE if len(text) < MAX_HEADER else DONE
+        if here == text:
+            # A sentence that goes on behind the token.
+            stop = _PUNCTUATION.match(text)
+            k = stop.end() if stop is not None else 0
+            if k and k == len(text):
+                return MORE
+            return DONE if k and text[k : k + 1].isspace() else DEAD
+        if here[:1] == b"<":
+            return DEAD
+        begins = [one for one in (*words, "to=") if here.startswith(one.encode())]
+        if begins:
+            return DEAD
+        return MORE if any(one.encode().startswith(here) for one in (*words, "to=")) else DONE
 
     def begun(self, prompt: bytearray) -> bool:
         """Does the prompt end behind the start token of a message and its role?"""
@@ -150,7 +173,8 @@ class HeaderReader:
             stop = min(i, outer[0])
             if self._tokens in frame.start:
                 # A role and words behind it are a message without a token, and shown at once.
-                limit = min(stop, self._start + MAX_HEADER)
+                # A token that the end of the stream cut is none of them.
+                limit = min(stop, self._start + MAX_HEADER, marks.find(buf, self.at, end, False)[0])
                 known = self._from + self._words(bytes(buf[self._from : limit]))
                 header = _AFTER_ROLE.match(buf, known, limit)
                 if known > self._from and header is not None and header.end() < limit and buf[header.end()] != 0x7B:
@@ -214,10 +238,13 @@ class HeaderReader:
         if word and any(name.startswith(word) and name != word for name in self._known):
             # A channel or a role that was cut is no message.
             return False
-        known = self._words(bytes(buf[self._from : end]))
-        rest = _AFTER_ROLE.match(buf, self._from + known, end)
-        if known and rest is not None and rest.end() == end and self._tokens in self.frame.start:
-            # Neither is a recipient that was.
+        text = bytes(buf[self._from : end])
+        known = self._words(text)
+        whole, _ = self.frame.marks.find(buf, self._from, end, False)
+        rest = _AFTER_ROLE.match(buf, self._from + known, whole)
+        recipient = known and rest is not None and rest.end() == whole and self._tokens in self.frame.start
+        if recipient or _TO_CUT.fullmatch(text, known) is not None:
+            # Neither is a recipient that was, or one before a token that was.
             return False
         self._ended(buf, end, end)
         return self.header is not None and self.header.kind != ""

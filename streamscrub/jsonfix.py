@@ -1,4 +1,4 @@
-"""A tolerant JSON reader: walks once over damaged text and writes it corrected, copying every untouched part.
+"""A tolerant JSON reader: walks once over damaged text and says what must be edited to make it JSON.
 
 Only what has one reading is corrected. In doubt the walk ends with ``Stuck``: a string that never closes, a bracket
 that may belong in two places, a backslash that may be meant or not. All work is linear, nothing recurses: patterns
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from .events import Repair
-from .limits import MAX_REPAIR_TEXT
+from .edits import Edit, applied, shifted
+from .limits import MAX_REPAIR_STEPS, MAX_REPAIR_TEXT
 
 _Step: TypeAlias = Callable[[], "_Step"]
 
@@ -44,6 +44,11 @@ _OTHER_KEYS: Final = tuple(
         r"""([A-Za-z_$][\w$.-]{0,127}+)["'”’]?""",
     )
 )
+# A key whose colon is missing: a value that is no string begins behind it, or a string behind a blank.
+_NO_COLON: Final = re.compile(
+    r'"([A-Za-z_$][\w$.-]{0,127}+)"'
+    r'(?=[ \t\r\n]*+(?:[{\[]|[+-]?[0-9]|(?:true|false|null|True|False|None)\b)|[ \t\r\n]++")'
+)
 # What may follow a comma after a string whose end is in question. Comments there are bounded, to stay linear.
 _NEXT: Final = r"(?:[ \t\r\n]++|(?://|#)[^\r\n]{0,200}+\n){0,8}+"
 _MEMBER: Final = re.compile(
@@ -59,17 +64,19 @@ _TAIL: Final = re.compile(r"[ \t\r\n}\],;]*+")
 _FINAL: Final = re.compile(r"[ \t\r\n}\]]*+\Z")
 
 _SPLIT_LIST: Final = re.compile(
-    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n"\[\]{}]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n'\[\]{}]|(["'])[ \t\r\n]*+\1|\\["']""",
+    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n"\[\]{},]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n'\[\]{},]|(["'])[ \t\r\n]*+\1|\\["']""",
     re.DOTALL,
 )
-# The content of a string whose quotes look as if they ended it early: brackets or another key follow the first.
+# The content of a string whose quotes look as if they ended it early: brackets, another key or another string behind a
+# comma follow the first.
 SPLIT: Final = re.compile(
-    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n]*+[}\]]|\A(?:[^'\\]++|\\.)*+'[ \t\r\n]*+[}\]]"""
+    r"""\A(?:[^"\\]++|\\.)*+"[ \t\r\n]*+(?:[}\]]|,[ \t\r\n]*+")"""
+    r"""|\A(?:[^'\\]++|\\.)*+'[ \t\r\n]*+(?:[}\]]|,[ \t\r\n]*+')"""
     r"""|(["'])[ \t\r\n]++(["'])[^"'\\]{1,128}+\2[ \t\r\n]*+:""",
     re.DOTALL,
 )
 _ODD: Final = re.compile(
-    r"""\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|'|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})|[\\"\x00-\x1f]""",
+    r"""\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|'|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})|[\\"]|[\x00-\x1f]++""",
 )
 _UNTOUCHED: Final = re.compile(r'[^"\\\x00-\x1f]*+\Z')
 
@@ -92,19 +99,33 @@ class TooDeep(Stuck):
     """More levels than allowed."""
 
 
+class TooMuch(Stuck):
+    """More work than a body is worth."""
+
+
+class Work:
+    """Counts the steps that the rungs spend on one body."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int = MAX_REPAIR_STEPS) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Raises ``TooMuch`` when nothing is left."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooMuch("too much to repair")
+
+
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """Corrected text. ``inner``: a string held quotes of its own kind; ``doubt``: and where it ends is a guess."""
 
     text: str
-    repairs: list[Repair]
+    edits: list[Edit]
     inner: bool
     doubt: bool
-
-
-def repair(kind: str, where: str, before: str, after: str) -> Repair:
-    """A record with its texts cut to length."""
-    return Repair(kind, where[:MAX_REPAIR_TEXT], before[:MAX_REPAIR_TEXT], after[:MAX_REPAIR_TEXT])
 
 
 def fix(
@@ -113,58 +134,69 @@ def fix(
     lenient: bool = False,
     markers: re.Pattern[str] | None = None,
     tokens: re.Pattern[str] | None = None,
+    bare: Mapping[int, int] | None = None,
     max_depth: int = 64,
+    work: Work | None = None,
 ) -> Fixed:
     """Correct ``text``, which must be one object or array. Raises ``Stuck``.
 
     With ``lenient`` a double quote closes a value only where JSON can go on behind it; other quotes inside are escaped.
+    ``bare`` are strings without quotes, start -> end, that someone else has found.
 
     >>> fix("{'a': [1, True,],}").text
     '{"a": [1, true]}'
     """
-    return _Walk(text, lenient, markers, tokens, max_depth).run()
+    return _Walk(text, lenient, markers, tokens, bare or {}, max_depth, work or Work()).run()
 
 
-def clean(raw: str, *, single: bool = False) -> tuple[str, set[str]]:
-    """The content of a string as strict JSON writes it, and the kinds of what was changed. Raises ``Stuck``."""
-    if _UNTOUCHED.match(raw):
-        return raw, set()
-    kinds: set[str] = set()
+def mend(
+    text: str, start: int, end: int, where: str, work: Work, *, single: bool = False, quotes: str = "inner_quotes"
+) -> list[Edit]:
+    """What makes ``text[start:end]`` the content of a string as strict JSON writes it. Raises ``Stuck``.
+
+    ``quotes`` is the kind of what the quotes around it bring with them. ``single``: they are single ones.
+    """
+    if _UNTOUCHED.match(text, start, end):
+        return []
+    edits: list[Edit] = []
     letters: set[str] = set()
     literal = False
-
-    def one(match: re.Match[str]) -> str:
-        nonlocal literal
+    for match in _ODD.finditer(text, start, end):
+        work.left -= 1
+        if work.left < 0:
+            raise TooMuch("too much to repair")
         found = match[0]
-        if found[0] != "\\":
-            kinds.add("inner_quotes" if found == '"' else "control_characters")
-            return json.dumps(found)[1:-1]
-        if len(found) > 1 and found[1] in '"\\/bfnrtu':
+        kind = "escape"
+        if found == '"':
+            kind, after = quotes, '\\"'
+        elif found[0] != "\\":
+            kind, after = "control_characters", json.dumps(found)[1:-1]
+        elif len(found) > 1 and found[1] in '"\\/bfnrtu':
             letters.add(found[1])
-            return found
-        if single and found == "\\'":
-            return "'"
-        if single and len(found) > 2 and int(found[2:], 16) < 0x110000:
-            return json.dumps(chr(int(found[2:], 16)))[1:-1]
-        kinds.add("escape")
-        literal = literal or found != "\\'"
-        return json.dumps(found)[1:-1]
-
-    text = _ODD.sub(one, raw)
+            continue
+        elif single and found == "\\'":
+            kind, after = quotes, "'"
+        elif single and len(found) > 2 and int(found[2:], 16) < 0x110000:
+            kind, after = quotes, json.dumps(chr(int(found[2:], 16)))[1:-1]
+        else:
+            after = "\\" + found if found == "\\" else json.dumps(found)[1:-1]
+            literal = literal or found != "\\'"
+        edits.append(Edit(match.start(), match.end(), after, kind, where))
     if literal:
         # A backslash that nothing escapes: were the others of this string meant as they stand, too?
-        drive = raw[1:3] == ":\\" and raw[0].isalpha()
-        if letters & {"b", "f"} or (letters & {"n", "r", "t"} and (drive or not re.search(r"\s", raw))):
+        drive = text[start + 1 : min(start + 3, end)] == ":\\" and text[start].isalpha()
+        blank = re.compile(r"\s").search(text, start, end)
+        if letters & {"b", "f"} or (letters & {"n", "r", "t"} and (drive or not blank)):
             raise Stuck("a backslash can be read in two ways")
-    return text, kinds
+    return edits
 
 
 @dataclass(slots=True)
 class _Frame:
     closer: str
     path: str
-    slot: int  # where its opening bracket stands in the output
     key: str | None = None
+    index: int = 0  # of the present element, in an array
     comma: int = -1  # where the comma stands that nothing has followed yet
     redundant: bool = False
 
@@ -173,23 +205,31 @@ class _Walk:
     """One walk. Each step reads one token and says which step comes next."""
 
     __slots__ = (
-        "at", "braces", "doubt", "final", "inner", "last", "lenient", "limit", "markers", "out", "redundant", "repairs",
-        "seen", "stack", "text", "tokens", "triples",
+        "at", "bare", "braces", "doubt", "edits", "final", "gap", "inner", "last", "lenient", "limit", "markers",
+        "redundant", "stack", "text", "tokens", "triples", "work",
     )  # fmt: skip
 
     def __init__(
-        self, text: str, lenient: bool, markers: re.Pattern[str] | None, tokens: re.Pattern[str] | None, limit: int
+        self,
+        text: str,
+        lenient: bool,
+        markers: re.Pattern[str] | None,
+        tokens: re.Pattern[str] | None,
+        bare: Mapping[int, int],
+        limit: int,
+        work: Work,
     ) -> None:
+        self.work = work
         self.text = text
         self.lenient = lenient
         self.markers = markers
         self.tokens = tokens
+        self.bare = bare
         self.limit = limit
         self.at = 0
-        self.out: list[str] = []
+        self.gap = ""  # the white space before the present token
         self.stack: list[_Frame] = []
-        self.repairs: list[Repair] = []
-        self.seen: set[tuple[str, str]] = set()
+        self.edits: list[Edit] = []
         self.braces = 0  # redundant pairs so far
         self.redundant = 0  # and those now open
         self.triples = True  # no search for closing triple quotes has failed so far
@@ -204,6 +244,7 @@ class _Walk:
         if self.text[self.at : self.at + 1] not in ("{", "["):
             raise Stuck("neither an object nor an array")
         while self.at < len(self.text):
+            self.work.spend(1)
             step = step()
             self._skip()
         if self.stack and step != self._after:
@@ -212,9 +253,9 @@ class _Walk:
             if self.inner:
                 raise Stuck("a string never closes", open_string=True)
             added = "".join(frame.closer for frame in reversed(self.stack) if not frame.redundant)
-            self.out.append(added)
-            self._note("missing_bracket", "", added, where="")
-        return Fixed("".join(self.out), self.repairs, self.inner, self.doubt)
+            self._note("missing_bracket", self.at, self.at, added, where="")
+        self.edits.sort(key=_start)
+        return Fixed(applied(self.text, self.edits), self.edits, self.inner, self.doubt)
 
     # Records
 
@@ -222,15 +263,14 @@ class _Walk:
         if not self.stack:
             return ""
         frame = self.stack[-1]
+        if frame.closer == "]":
+            return f"{frame.path}[{frame.index}]"[:MAX_REPAIR_TEXT]
         if not frame.key:
             return frame.path
         return (f"{frame.path}.{frame.key}" if frame.path else frame.key)[:MAX_REPAIR_TEXT]
 
-    def _note(self, kind: str, before: str, after: str, where: str | None = None) -> None:
-        where = self._where() if where is None else where
-        if (kind, where) not in self.seen:  # one record for each kind and place, so that lists do not flood
-            self.seen.add((kind, where))
-            self.repairs.append(repair(kind, where, before, after))
+    def _note(self, kind: str, start: int, end: int, after: str, where: str | None = None) -> None:
+        self.edits.append(Edit(start, end, after, kind, self._where() if where is None else where))
 
     def _stuck(self, wanted: str) -> Stuck:
         return Stuck(f"expected {wanted} at {self.at}, not {self.text[self.at : self.at + 60]!r}")
@@ -239,23 +279,26 @@ class _Walk:
 
     def _skip(self) -> None:
         text = self.text
+        self.gap = ""
         if self.markers is None and self.tokens is None and text[self.at : self.at + 1] not in _BETWEEN:
             return
         while True:
             end = _past(_SPACE, text, self.at)
             if end > self.at:
-                self.out.append(text[self.at : end])
+                self.gap = text[self.at : end]
                 self.at = end
             char = text[end : end + 1]
             if self.tokens is not None and self.tokens.match(text, end):
                 return
             if self.markers is not None and (marker := self.markers.match(text, end)) and marker.end() > end:
-                self._note("leaked_token", marker[0], "")
+                self.work.spend(1)
+                self._note("leaked_token", end, marker.end(), "")
                 self.at = marker.end()
             elif char and char in "/#":
                 self._comment()
             elif char == "\\" and text[end + 1 : end + 2] in ("n", "r", "t"):
-                self._note("stray_escape", text[end : end + 2], "")
+                self.work.spend(1)
+                self._note("stray_escape", end, end + 2, "")
                 self.at = end + 2
             else:
                 return
@@ -271,7 +314,8 @@ class _Walk:
             if found is None or (found.end() == len(text) and self.stack):
                 raise self._stuck("JSON")
             end = found.end()
-        self._note("comment", text[start:end], "")
+        self.work.spend(1)
+        self._note("comment", start, end, "")
         self.at = end
 
     # Steps
@@ -279,6 +323,12 @@ class _Walk:
     def _value(self) -> _Step:
         text, at = self.text, self.at
         char = text[at]
+        if at in self.bare:
+            end = self.bare[at]
+            self._enclose(at, end, end, "json_repair")
+            self.at = end
+            self.last = "string"
+            return self._after
         if char in "{[":
             return self._open(char)
         if char in _CLOSERS or (self.tokens is not None and self.tokens.match(text, at)):
@@ -299,17 +349,15 @@ class _Walk:
             piece = written if _STRICT_NUMBER.match(written) else _number(written)
             kind = "number"
         if piece != written:
-            self._note(kind, written, piece)
-        self.out.append(piece)
+            self._note(kind, at, word.end(), piece)
         self.at = word.end()
         self.last = "scalar"
         return self._after
 
     def _open(self, char: str) -> _Step:
-        self.stack.append(_Frame("}" if char == "{" else "]", self._where(), len(self.out)))
+        self.stack.append(_Frame("}" if char == "{" else "]", self._where()))
         if len(self.stack) - self.redundant > self.limit:
             raise TooDeep(f"nested deeper than {self.limit} levels")
-        self.out.append(char)
         self.at += 1
         return self._key if char == "{" else self._value
 
@@ -320,55 +368,88 @@ class _Walk:
         if char == "}":
             return self._close_after_comma()
         if char == ",":
-            self._note("trailing_comma", ",", "")
+            self._note("trailing_comma", at, at + 1, "")
             self.at += 1
             return self._key
         if char == "{" and frame.key is None and self.braces < 2:
             self.braces += 1
             self.redundant += 1
             frame.redundant = True
-            self.out[frame.slot] = ""
-            self._note("braces", "{", "")
+            opener = text.rindex("{", 0, at)
+            self._note("braces", opener, opener + 1, "", where=frame.path)
             return self._value
         found = _KEY.match(text, at)
         if found is not None:
-            piece, kinds = clean(found[1])
-            raw = found[1]
+            frame.key = found[1]
+            self.edits += mend(text, at + 1, found.end() - 1, self._where(), self.work)
+            self.at = found.end()
+        elif (bare := _NO_COLON.match(text, at)) is not None:
+            frame.key = bare[1]
+            self.at = bare.end()
+            self._note("missing_colon", self.at, self.at, ":")
+            frame.comma = -1
+            return self._value_of_key
         else:
-            piece, raw, found = self._other_key()
-            kinds = {"key_quotes"}
-        frame.key = raw
-        for kind in sorted(kinds):
-            self._note(kind, found[0], f'"{piece}"')
-        self.out.append(f'"{piece}"')
-        self.at = found.end()
+            self._other_key(frame)
         return self._colon
 
-    def _other_key(self) -> tuple[str, str, re.Match[str]]:
+    def _other_key(self, frame: _Frame) -> None:
+        """A key without double quotes around it."""
+        text, at = self.text, self.at
+        if at in self.bare:
+            start, end = at, self.bare[at]
+            stop, kind = end, "json_repair"
+        else:
+            start, end, stop = self._bounds()
+            kind = "key_quotes"
+        frame.key = text[start:end]
+        self._enclose(start, end, stop, kind, single=text[at] == "'")
+        self.at = stop
+
+    def _bounds(self) -> tuple[int, int, int]:
+        """Where the content of such a key starts and ends, and where the key itself ends."""
         text, at = self.text, self.at
         if self.tokens is not None and (token := self.tokens.match(text, at)):
-            end = self.tokens.search(text, token.end())
-            found = re.compile(".*", re.DOTALL).match(text, at, end.end()) if end is not None else None
-            if end is None or found is None:
+            close = self.tokens.search(text, token.end())
+            if close is None:
                 raise Stuck("a string never closes", open_string=True)
-            raw = text[token.end() : end.start()]
-            return clean(raw)[0], raw, found
+            return token.end(), close.start(), close.end()
         for pattern in _OTHER_KEYS:
             found = pattern.match(text, at)
             if found is not None:
-                return clean(found[1], single=text[at] == "'")[0], found[1], found
+                return found.start(1), found.end(1), found.end()
         raise self._stuck("a key and a colon")
+
+    def _enclose(self, start: int, end: int, stop: int, kind: str, *, single: bool = False) -> None:
+        """Put double quotes around the content ``start`` to ``end`` of a string from here to ``stop``."""
+        text, at, where = self.text, self.at, self._where()
+        self.work.spend(1)
+        inside = mend(text, start, end, where, self.work, single=single, quotes=kind)
+        if stop - at <= MAX_REPAIR_TEXT and all(edit.kind == kind for edit in inside):
+            # A short string is told as a whole, which is easier to read.
+            content = applied(text[start:end], shifted(inside, -start)) if inside else text[start:end]
+            self.edits.append(Edit(at, stop, f'"{content}"', kind, where))
+            return
+        if text[at:start] != '"':
+            self.edits.append(Edit(at, start, '"', kind, where))
+        self.edits += inside
+        if text[end:stop] != '"':
+            self.edits.append(Edit(end, stop, '"', kind, where))
 
     def _colon(self) -> _Step:
         if self.text[self.at] != ":":
             raise self._stuck("a colon")
-        self.out.append(":")
         self.at += 1
         self.stack[-1].comma = -1
         return self._value_of_key
 
     def _value_of_key(self) -> _Step:
-        if self.text[self.at] in "]}":
+        char = self.text[self.at]
+        if char == ":":
+            self._note("surplus_colon", self.at, self.at + 1, "")
+            self.at += 1
+            return self._value_of_key
+        if char in "]}":
             raise self._stuck("a value")
         return self._value()
 
@@ -376,22 +457,21 @@ class _Walk:
         text, frame = self.text, self.stack[-1]
         char = text[self.at]
         if char == "," and not frame.redundant:
-            frame.comma = len(self.out)
-            self.out.append(",")
+            frame.comma = self.at
+            frame.index += 1
             self.at += 1
             return self._key if frame.closer == "}" else self._value
         if char in "}]":
             return self._close(char)
         if frame.redundant or not self._comma_missing(char):
             raise self._stuck("a comma or a closing bracket")
-        self.out.append(",")
-        self._note("missing_comma", "", ",")
+        self._note("missing_comma", self.at, self.at, ",")
+        frame.index += 1
         return self._key if frame.closer == "}" else self._value
 
     def _comma_missing(self, char: str) -> bool:
         """Whether the next value or key begins here. Behind a string its own quotes must not be the reason."""
-        text, at, last = self.text, self.at, self.last
-        gap = self.out[-1] if self.out[-1].isspace() else ""
+        text, at, last, gap = self.text, self.at, self.last, self.gap
         if self.stack[-1].closer == "}":
             if char == '"':
                 return (bool(gap) or last != "string") and _KEY.match(text, at) is not None
@@ -405,41 +485,39 @@ class _Walk:
     def _close_after_comma(self) -> _Step:
         frame = self.stack[-1]
         if frame.comma >= 0:
-            self.out[frame.comma] = ""
             frame.key = None
-            self._note("trailing_comma", ",", "")
+            self._note("trailing_comma", frame.comma, frame.comma + 1, "", where=frame.path)
         return self._close(frame.closer)
 
     def _close(self, char: str) -> _Step:
         frame = self.stack[-1]
         if char == frame.closer:
             self.stack.pop()
+            if frame.redundant:
+                self._note("braces", self.at, self.at + 1, "", where=frame.path)
             self.at += 1
             self.redundant -= frame.redundant
-            if not frame.redundant:
-                self.out.append(char)
         else:
             self.final = self.final or _FINAL.match(self.text, self.at) is not None
             if not self.final:
                 raise self._stuck("another bracket")
             if all(outer.closer != char for outer in self.stack):
+                self._note("surplus_bracket", self.at, self.at + 1, "", where="")
                 self.at += 1
-                self._note("surplus_bracket", char, "", where="")
                 return self._after
             self.stack.pop()
             self.redundant -= frame.redundant
             if not frame.redundant:
-                self.out.append(frame.closer)
-                self._note("missing_bracket", "", frame.closer, where="")
+                self._note("missing_bracket", self.at, self.at, frame.closer, where="")
         self.last = "container"
         return self._after if self.stack else self._done
 
     def _done(self) -> _Step:
         char = self.text[self.at]
         if char in "}]":
-            self._note("surplus_bracket", char, "")
+            self._note("surplus_bracket", self.at, self.at + 1, "")
         elif char in ",;":
-            self._note("trailing_comma", char, "")
+            self._note("trailing_comma", self.at, self.at + 1, "")
         else:
             raise self._stuck("the end")
         self.at += 1
@@ -448,36 +526,32 @@ class _Walk:
     # Strings
 
     def _string(self) -> None:
-        text, start = self.text, self.at
-        token = self.tokens.match(text, start) if self.tokens is not None else None
-        quote = text[start]
+        text, at = self.text, self.at
+        token = self.tokens.match(text, at) if self.tokens is not None else None
+        quote = text[at]
         single = False
         if token is not None and self.tokens is not None:
-            end = self.tokens.search(text, token.end())
-            if end is None:
+            close = self.tokens.search(text, token.end())
+            if close is None:
                 raise Stuck("a string never closes", open_string=True)
-            raw, self.at = text[token.end() : end.start()], end.end()
+            start, end, stop = token.end(), close.start(), close.end()
         elif (triple := self._triple(quote)) >= 0:
-            raw, self.at = text[start + 3 : triple], triple + 3
+            start, end, stop = at + 3, triple, triple + 3
             single = quote == "'"
         elif quote == '"' and not self.lenient:
-            stop = _past(_CONTENT[quote], text, start + 1)
-            if text[stop : stop + 1] != '"':
+            start, end = at + 1, _past(_CONTENT[quote], text, at + 1)
+            stop = end + 1
+            if text[end:stop] != '"':
                 raise Stuck("a string never closes", open_string=True)
-            raw, self.at = text[start + 1 : stop], stop + 1
         else:
-            raw = self._guess(quote)
+            start, end = at + 1, self._guess(quote)
+            stop = end + 1
             single = quote == "'"
-        plain = text[start] == '"' and self.at - start == len(raw) + 2
-        piece, kinds = clean(raw, single=single)
-        if not plain:
-            kinds.discard("inner_quotes")
-            kinds.add("quotes")
-        written = text[start : self.at]
-        piece = f'"{piece}"'
-        for kind in sorted(kinds):
-            self._note(kind, written, piece)
-        self.out.append(piece)
+        if quote == '"' and start == at + 1 and stop == end + 1 and token is None:
+            self.edits += mend(text, start, end, self._where(), self.work)
+        else:
+            self._enclose(start, end, stop, "quotes", single=single)
+        self.at = stop
         self.last = "string"
 
     def _triple(self, quote: str) -> int:
@@ -495,14 +569,15 @@ class _Walk:
             return -1
         at = text.find(mark, start + 3)
         while at >= 0:
+            self.work.spend(1)
             if text[at - 1] not in (quote, "\\") and self._closes(at + 3, 0):
                 return at
             at = text.find(mark, at + 1)
         self.triples = False
         return -1
 
-    def _guess(self, quote: str) -> str:
-        """The content of a string that closes at the first quote behind which JSON can go on."""
+    def _guess(self, quote: str) -> int:
+        """Where a string ends that closes at the first quote behind which JSON can go on."""
         text, start = self.text, self.at
         content = _CONTENT[quote]
         inner = unpaired = 0
@@ -511,6 +586,7 @@ class _Walk:
             at = _past(content, text, at)
             if text[at : at + 1] in ("", "\\"):
                 raise Stuck("a string never closes", open_string=True)
+            self.work.spend(1)
             if self._closes(at + 1, inner):
                 break
             inner += 1
@@ -518,7 +594,6 @@ class _Walk:
             if text[at] not in "'’" or not between_letters:
                 unpaired += 1
             at += 1
-        self.at = at + 1
         self.inner = self.inner or unpaired > 0
         raw = text[start + 1 : at]
         if quote not in "\"'":
@@ -528,7 +603,7 @@ class _Walk:
         if unpaired:  # or a comma is missing between two strings, and their quotes are none of a text
             split = _SPLIT_LIST if self.stack[-1].closer == "]" else SPLIT
             self.doubt = self.doubt or split.search(raw) is not None
-        return raw
+        return at
 
     def _closes(self, at: int, inner: int) -> bool:
         """Whether JSON can go on at ``at`` if a string ended there, with the brackets that are open."""
@@ -560,6 +635,10 @@ class _Walk:
             if marker is None or marker.end() == at:
                 return at >= len(self.text)
             at = marker.end()
+
+
+def _start(edit: Edit) -> int:
+    return edit.start
 
 
 def _number(written: str) -> str:

@@ -23,8 +23,9 @@ GO_ON: Final = -1
 
 _OPENING: Final = re.compile(rb"[ \t\r\n]*+(?:\[[ \t\r\n]*+)?+(?:\{[ \t\r\n]*+){0,3}+")
 _BARE_KEY: Final = re.compile(rb"[A-Za-z_$][\w$.-]{0,127}+[ \t\r\n]*+")
-_WORDS: Final = re.compile(rb"[\w.+\-$@%&*=!?~^ \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
-_DOUBLE, _SINGLE, _COLON, _COMMA, _CURLY_LEAD = b"\"':,\xe2"
+_WORDS: Final = re.compile(rb"[\w.+\-$@%&*=!?^ \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
+_DOUBLE, _SINGLE, _COLON, _COMMA, _LESS, _CURLY_LEAD = b"\"':,<\xe2"
+_NAME_CHAR: Final = re.compile(rb"[\w-]")
 _INK: Final = re.compile(rb"[^ \t\r\n]")
 _CURLY: Final = (b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe2\x80\x9e", b"\xe2\x80\x9f", b"\xe2\x80\x98", b"\xe2\x80\x99")
 
@@ -57,8 +58,8 @@ class JsonReader:
     """Finds the end of one JSON object or array. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_comment_end", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack", "_state",
-        "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence", "run",
+        "_around", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack",
+        "_state", "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence", "run",
     )  # fmt: skip
 
     # What may follow the quote that closes a string.
@@ -75,6 +76,7 @@ class JsonReader:
         self._state = BETWEEN
         self._stack = bytearray()  # the open brackets
         self._keys: list[bytes] = []  # the current key at each shallow level
+        self._due = False  # a value is, behind a colon or where an array begins
         self._key_next = False  # what comes is a key
         self._key = b""  # the last quoted key
         self._word = False  # inside a bare word, so a quote mark is an apostrophe
@@ -167,6 +169,9 @@ class JsonReader:
             if i + 3 > end and not final:
                 return MORE
             return DONE if bytes(buf[i : i + 3]) in _CURLY else DEAD
+        if byte in b"\\" and self._around.close.literals and not (self._watch is not None and self._watch.bare):
+            # Escaped once too often, as if it stood in a string. Only the closer tells where that ends.
+            return DONE if buf[i + 1 : i + 2] == b'"' else MORE if i + 1 == end and not final else DEAD
         size = self._around.quotes.at(buf, i, end, final)
         if size != 0:
             return MORE if size == CUT else DONE
@@ -201,8 +206,9 @@ class JsonReader:
                     self.at = i
                     return DEAD
                 self._word = self._key_next = False
+                self._due = True
             elif byte == _COMMA:
-                self._word = False
+                self._word = self._due = False
                 self._key_next = self._stack[-1:] == b"{"
             elif byte in b"{[":
                 if not self._push(byte, i):
@@ -238,9 +244,21 @@ class JsonReader:
     def _marker(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """What a marker at ``i`` means: the end of the body (DONE), an opening quote (GO_ON), nothing (DEAD)."""
         around = self._around
-        size = around.close.at(buf, i, end, final) or around.outer.at(buf, i, end, final)
+        close = around.close.at(buf, i, end, final)
+        size = close or around.outer.at(buf, i, end, final)
         if size == CUT:
             return self._wait(i)
+        if size > 0 and close == 0 and not (self._watch is not None and self._watch.bare):
+            tokens = max(around.special.at(buf, i, end, True), around.control.at(buf, i, end, True))
+            if tokens <= 0:
+                # A soft marker stands for a value where one is due, and one whose name goes on is another tag.
+                if self._due and not self._word:
+                    return DEAD
+                if buf[i] == _LESS and _NAME_CHAR.match(buf, i + size - 1) is not None:
+                    if i + size == end and not final:
+                        return self._wait(i)
+                    if _NAME_CHAR.match(buf, i + size, end) is not None:
+                        return DEAD
         if size > 0:
             self.at = i
             self.broken = True
@@ -276,7 +294,7 @@ class JsonReader:
         self.at = self._string = start
         self._quote = quote
         self._state = IN_STRING
-        self._word = False
+        self._word = self._due = False
         self.run = self._string_run()
         return GO_ON
 
@@ -358,9 +376,16 @@ class JsonReader:
             return self._wait(i)
         closes = i == end or buf[i] in self._CLOSES
         if not closes and buf[i] in self._around.leads:
-            size = self._around.close.at(buf, i, end, final) or self._around.outer.at(buf, i, end, final)
-            if size == CUT:
+            close = self._around.close.at(buf, i, end, final)
+            size = close or self._around.outer.at(buf, i, end, final)
+            if size == CUT or (close > 0 and i + size == end and not final):
                 return self._wait(i)
+            if close > 0 and self._quote and buf[i + size : i + size + 1] == buf[self._quote_at : self._quote_at + 1]:
+                # A closer between two quotes is quoted: all three are data.
+                self._state = IN_STRING
+                self.at = i + size + 1
+                self.run = self._string_run()
+                return GO_ON
             closes = size > 0 and self._tent < 0
         if closes:
             return self._end_string(buf, self._quote_at, i)
@@ -411,6 +436,7 @@ class JsonReader:
         if len(self._stack) < _DEEPEST:
             self._stack.append(bracket)
         self._key_next = bracket in b"{"
+        self._due = bracket in b"["
         self._word = False
         depth = len(self._stack)
         return self._watch is None or depth > _SHALLOW or self._watch.opened(depth, key, bracket, at)
@@ -419,7 +445,7 @@ class JsonReader:
         """A container closes before ``at``. A bracket that matches nothing open is surplus; one that matches a deeper
         level closes what is above it, too."""
         wanted = ord("{" if bracket in b"}" else "[")
-        self._word = self._key_next = False
+        self._word = self._key_next = self._due = False
         if wanted not in self._stack:
             return GO_ON
         while self._stack:

@@ -26,5 +26,10 @@ REPAIR_READS: Final = 8
 MAX_PYTHON: Final = 64 * 1024
 # Levels to which values are coerced by the schema.
 MAX_COERCE_DEPTH: Final = 16
+# Steps of work on one body: tokens of a damaged one, quotes whose meaning is in question, edits inside strings. Some
+# 300,000 take a second. A megabyte of real JSON has half as many tokens; hostile text does not get more than that.
+MAX_REPAIR_STEPS: Final = 300_000
+# Repairs of one kind that are told one by one; the last of them stands for all that follow. A flood is no more telling.
+MAX_SAME_REPAIRS: Final = 32
 # Characters of a text kept in a Repair record.
 MAX_REPAIR_TEXT: Final = 200

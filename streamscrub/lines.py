@@ -14,10 +14,11 @@ from .attributes import CHILD, CHILD_CUT, read_attributes
 from .bodies import BODIES
 from .bodies.base import Context, Written
 from .bodies.glm_line import GlmLineReader
-from .bodies.json_call import CallReader, CallWatch, settle
+from .bodies.json_call import CallReader, CallWatch, settle, under_arguments
 from .bodies.json_call import decode as decode_json
 from .bodies.python_call import CodeReader
 from .bodies.python_call import decode as decode_code
+from .edits import in_bytes, moved
 from .jsontext import JsonReader
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
 from .names import Offer
@@ -85,6 +86,11 @@ class LineReader:
         return self.at
 
     @property
+    def valued(self) -> bool:
+        """Is the value read to its end, so that only the end of the form is missing?"""
+        return False
+
+    @property
     def name(self) -> str | None:
         """The name, as far as it was read."""
         return None
@@ -102,6 +108,10 @@ class BareReader(LineReader):
     """An object or array of calls, or a pythonic list, that starts a line. ``whole``: it must be the whole response."""
 
     __slots__ = ("_code", "_json", "_tailed", "_watch", "end", "pieces", "whole")
+
+    @property
+    def valued(self) -> bool:
+        return self._tailed
 
     @property
     def name(self) -> str | None:
@@ -194,7 +204,7 @@ class BareReader(LineReader):
             i = run.end() if run is not None else self.end
             if i - self.end > MAX_BLANKS or i < end:
                 return DEAD
-            self.met = final
+            # Its end is that of the response, which a cut one never reaches.
             self.at = self.end if final else i
             return DONE if final else MORE
         i = self.at
@@ -213,7 +223,7 @@ class BareReader(LineReader):
                 return DONE
             if buf[i] == 0x0D:
                 return MORE
-            size = self.around.outer.at(buf, i, end, final)
+            size = self.around.outer.at(buf, i, end)
             if size == CUT:
                 return MORE
             if size > 0 and buf[i] not in b"[{":
@@ -244,6 +254,7 @@ class BareReader(LineReader):
             for call in found:
                 call.start += start + skip - self.start
                 call.end += start + skip - self.start
+                call.repairs = moved(call.repairs, start + skip - self.start)
             out += found
         return out
 
@@ -297,7 +308,7 @@ class NamedReader(LineReader):
         try:
             loaded = load(body.decode("utf-8", "replace"), quote_tokens=self.context.settings.get("quotes", ()))
             call.arguments = loaded.value
-            call.repairs += loaded.repairs
+            call.repairs += in_bytes(under_arguments(loaded.repairs), body, len(raw) - len(body))
             settle(call)
         except Unreadable:
             return BODIES["loose_object"].decode(raw, "whole", self.context)
@@ -343,6 +354,10 @@ class GlmForm(LineReader):
         super().__init__(start, offer, around, settings, grammar)
         self._reader = GlmLineReader(start, around, offer, settings)
 
+    @property
+    def name(self) -> str | None:
+        return self._reader.name
+
     def shift(self, by: int) -> None:
         super().shift(by)
         self._reader.shift(by)
@@ -352,7 +367,8 @@ class GlmForm(LineReader):
         self.at = self._reader.at
         self.evidence = self._reader.evidence
         self.met = verdict == DONE and (self.at < end or not final)
-        return verdict
+        # A line that holds another call is none itself.
+        return DEAD if verdict == DONE and self._reader.broken else verdict
 
     def calls(self, buf: bytearray) -> list[Written]:
         """The one call of the line."""
@@ -380,6 +396,10 @@ class ActionReader(LineReader):
         self._closing = False  # the value is read
         self._name = ""
         self._value = start  # where it starts
+
+    @property
+    def valued(self) -> bool:
+        return self._closing
 
     @property
     def name(self) -> str | None:
@@ -419,7 +439,7 @@ class ActionReader(LineReader):
         j = i
         while j < end and buf[j] == 0x60:
             j += 1
-        if j == end and not final:
+        if j == end and (j - i < 3 or not final):
             return MORE
         if j - i < 3:
             return DEAD
@@ -485,12 +505,13 @@ class ActionReader(LineReader):
             for call in calls:
                 call.start += offset
                 call.end += offset
+                call.repairs = moved(call.repairs, offset)
             return calls
         call = Written(self._name, end=len(raw))
         try:
             loaded = load(raw[offset:].decode("utf-8", "replace"))
             call.arguments = loaded.value
-            call.repairs += loaded.repairs
+            call.repairs += in_bytes(under_arguments(loaded.repairs), raw[offset:], offset)
             settle(call)
         except Unreadable as error:
             call.fault = str(error)
@@ -501,6 +522,10 @@ class FenceReader(LineReader):
     """A json fence, or one without a language, whose whole content is a call object or array."""
 
     __slots__ = ("_char", "_count", "_reader", "_watch", "closed", "content")
+
+    @property
+    def valued(self) -> bool:
+        return self.met
 
     @property
     def name(self) -> str | None:
@@ -551,7 +576,7 @@ class FenceReader(LineReader):
         j = i
         while j < end and buf[j] == self._char:
             j += 1
-        if j == end and not final:
+        if j == end and (j - i < self._count or not final):
             return MORE
         if j - i < self._count or b"\n" not in buf[self.at : i]:
             return DEAD
@@ -567,6 +592,7 @@ class FenceReader(LineReader):
         for call in calls:
             call.start += offset
             call.end += offset
+            call.repairs = moved(call.repairs, offset)
         return calls
 
 

@@ -50,12 +50,19 @@ def _rank(pattern: str, own: Iterable[str]) -> Rank:
 
 
 def explain(model: str, grammars: Iterable[Grammar] | None = None) -> str:
-    """Say which grammar files name this model, and why, a line each."""
+    """Say which grammar files name this model, and why, a line each, and whether its responses start in reasoning."""
     lines = [f"{model}: read as {spellings(model)[-1]}" if spellings(model) else "an empty model id"]
-    found = grammars_for(model, grammars)
+    chosen = list(shipped().values() if grammars is None else grammars)
+    found = grammars_for(model, chosen)
     for place, (grammar, pattern) in enumerate(found, 1):
-        lines.append(f"  {place}. {grammar.name:<16} {pattern:<20} {grammar.data.get('title', '')}".rstrip())
+        lines.append(f"  {place}. {grammar.name:<16} {pattern:<20} {grammar.reads.get('title', '')}".rstrip())
     if not found:
         lines.append("  no grammar file names this model")
-    lines.append("  every other grammar stays on: a model id only orders readings that are equally good")
+    for grammar in chosen:
+        opening = grammar.opening(model)
+        if opening is not None:
+            pattern, close = opening
+            lines.append(f"  responses start inside the reasoning: opened_for {pattern!r} of {grammar.name}")
+            lines.append(f"  where the server has taken it out already, pass prefill={close!r}")
+    lines.append("  every other grammar stays on; of readings that are equally good the model's own go first")
     return "\n".join(lines)

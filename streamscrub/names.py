@@ -34,7 +34,7 @@ _DIGITS: Final = re.compile(r"[0-9]+")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 # Words that mean something else after one or two edits. A guess never swaps one for another of them.
 _VERBS: Final = frozenset(
-    ("get", "set", "put", "let", "add", "del", "pop", "cut", "run", "end", "log", "lock", "send", "read", "load")
+    ("get", "set", "put", "let", "add", "del", "rm", "pop", "cut", "run", "end", "log", "lock", "send", "read", "load")
 )
 _NEGATIONS: Final = ("un", "de", "in")
 

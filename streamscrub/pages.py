@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from .grammar import Grammar, shipped
+from .grammar import Grammar, shipped, with_needed
 from .writing import write_calls
 
 _SYNTAXES: Final = {
@@ -22,6 +22,7 @@ _SYNTAXES: Final = {
     "pformat": "the name and numbered slots",
     "loose_object": "the name and an object with bare keys",
     "glm_line": "a line with the tool, a parameter and its value",
+    "key_lines": "a line for each key and its value, behind the name",
     "text": "plain text, the value of the only parameter",
 }
 _HEAD: Final = """\
@@ -32,6 +33,11 @@ Written from the files in [`grammars/`](../grammars) by `make formats`: change a
 All formats are read at once. A format is read in more forms than it is written in: tokens also with ASCII, fullwidth
 or doubled bars, tags in any case, calls without their closer, and what [repairs.md](repairs.md) lists. The examples of
 each file run as tests. `streamscrub grammars --model ID` says which formats a model stands for.
+
+**Body** is how a call is written, and the envelope it stands in: its opener and closer, which a link leads to if they
+belong to another file. **Before the body** is the header between the opener and the body. **With** are the formats
+that come along when this one is chosen. **Never text** are tokens that are taken out wherever they stand, **No text
+behind markup** only directly behind reasoning, a call or another token. **A turn of others** ends the response.
 """
 # The calls that every format writes on this page.
 _CALLS: Final[list[tuple[str, dict[str, Any]]]] = [("find", {"q": "rook", "top": 3}), ("ping", {})]
@@ -55,7 +61,9 @@ def formats_page(grammars: Iterable[Grammar] | None = None) -> str:
 
 def format_section(grammar: Grammar) -> str:
     """What one file says, as a section of the page."""
-    lines = [f"## `{grammar.name}`\n", f"{grammar.data.get('title', '')}\n"]
+    file = f"grammars/{grammar.file}"
+    link = f" ([`{file}`](../{file}))" if grammar.name in shipped() else ""
+    lines = [f"## `{grammar.name}`\n", f"{grammar.data.get('title', '')}{link}\n"]
     lines += [_item(word, parts) for word, parts in _facts(grammar) if parts]
     text, what = _example(grammar)
     if text:
@@ -148,17 +156,25 @@ def _other_facts(data: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
 def _places(grammar: Grammar, envelopes: Iterable[str]) -> str:
     """The names of envelopes, as links where another file owns them."""
     own = {one["name"] for one in grammar.data.get("envelope", ())}
-    owners = {
-        one["name"]: other.name
-        for other in reversed(shipped().values())
-        for one in other.data.get("envelope", ())
-        if one.get("open") or one.get("close")
-    }
+    holders: dict[str, list[Grammar]] = {}
+    for other in shipped().values():
+        for one in other.data.get("envelope", ()):
+            if one.get("open") or one.get("close"):
+                holders.setdefault(one["name"], []).append(other)
     found = []
     for name in envelopes:
-        owner = owners.get(name, grammar.name)
+        owner = _owner(holders.get(name, [grammar]))
         found.append(_code(name) if name in own or owner == grammar.name else f"[{_code(name)}](#{owner})")
     return " and ".join(found)
+
+
+def _owner(holders: list[Grammar]) -> str:
+    """Of the files that have markers of one envelope, the one that comes along with the others and needs none."""
+    names = {grammar.name for grammar in holders}
+    for grammar in holders:
+        if not names & {one.name for one in with_needed((grammar,))} - {grammar.name}:
+            return grammar.name
+    return min(names)
 
 
 def _example(grammar: Grammar) -> tuple[str, str]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, cast
 
-from .sentinels import Sentinels, byte_class, sentinels
+from .limits import MAX_BLANKS
+from .sentinels import CUT, Sentinels, byte_class, sentinels
 
 # Verdicts of a reader. MORE: the bytes so far decide nothing. DEAD: no continuation makes this a call.
 # DONE: the body ends before ``reader.at``.
@@ -31,14 +32,17 @@ class Around:
     """What can end a body from outside, and what its strings may be quoted with.
 
     ``close`` are the closers of the envelope that holds the body. ``outer`` are the markers that cannot belong to it
-    between two of its tokens (openers, turn tokens, foreign closers); ``special`` are the tokenizer's own among them.
-    ``quotes`` are tokens that a model writes instead of a quotation mark.
+    between two of its tokens (openers, turn tokens, foreign closers); ``special`` are the tokenizer's own among the
+    openers, ``control`` its tokens that carry nothing, ``calls`` what opens a call. ``quotes`` are tokens that a model
+    writes instead of a quotation mark.
     """
 
     close: Sentinels = NOTHING
     outer: Sentinels = NOTHING
     special: Sentinels = NOTHING
     quotes: Sentinels = NOTHING
+    control: Sentinels = NOTHING
+    calls: Sentinels = NOTHING
     leads: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,11 +78,13 @@ class Run:
         whole = [r"\\[\s\S]"] if escape else []
         # Every branch of the search begins with a character of its own, so that it skips what lies between them.
         loud = [r"\\(?:\\|\Z)"] if escape else []
-        for lead in sorted(leads & markers.seconds.keys()):
+        # The second byte of a marker that begins beyond ASCII belongs to its first character.
+        paired = {lead for lead in leads & markers.seconds.keys() if lead < 0x80}
+        for lead in sorted(paired):
             begins = rf"[{_chars(markers.seconds[lead])}]|\Z"
             whole.append(f"[{_chars([lead])}](?!{begins})")
             loud.append(f"[{_chars([lead])}](?:{begins})")
-        for stop in sorted(stops | leads - markers.seconds.keys()):
+        for stop in sorted(stops | leads - paired):
             one = f"[{_chars([stop])}]"
             loud.append(rf"{one}(?<!\\{one})" if escape else one)
         delta = text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")
@@ -131,6 +137,36 @@ class Reader(Protocol):
     @property
     def keep(self) -> int:
         """The lowest index of the buffer that may still be looked at."""
+
+
+FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
+FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
+PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")  # behind a body, besides fence runs and tokens
+
+
+def behind_tokens(buf: bytearray, i: int, end: int, around: Around, close: Sentinels) -> tuple[int, int]:
+    """What follows a complete body and its padding: tokens that carry nothing are padding before a closer.
+
+    DONE: one of the closers, at this index. MORE: the bytes end in such tokens, or in a piece of one or of a fence run.
+    DEAD: something else.
+    """
+    k, size = i, 0
+    while k - i <= MAX_BLANKS:
+        if FENCE_CUT.match(buf, k, end) is not None:
+            return MORE, k
+        size = around.control.at(buf, k, end) if close.literals else 0
+        if size <= 0:
+            break
+        k += size
+        while (run := PADDING.match(buf, k, end)) is not None and run.end() > k:
+            fence = FENCE_RUN.match(buf, run.end(), end)
+            k = fence.end() if fence is not None else run.end()
+        if k == end:
+            return MORE, k
+        size = close.at(buf, k, end)
+        if size != 0:
+            return (MORE if size == CUT else DONE), k
+    return (MORE if size == CUT else DEAD), k
 
 
 class UntilCloser:

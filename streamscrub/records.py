@@ -122,7 +122,10 @@ def _call(record: Mapping[str, Any]) -> ToolCall:
 def _repair(record: Any) -> Repair:
     if not isinstance(record, Mapping):
         raise ValueError("repairs: a list of objects is wanted")
-    return Repair(*(_get(record, key, str) for key in ("kind", "where", "before", "after")))
+    # Records of older versions have no span.
+    span = _span(record) if record.get("span") is not None else None
+    kind, where, before, after = (_get(record, key, str) for key in ("kind", "where", "before", "after"))
+    return Repair(kind, where, before, after, span)
 
 
 def _rejected(record: Mapping[str, Any]) -> RejectedCall:

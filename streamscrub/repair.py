@@ -2,7 +2,8 @@
 
 The ladder: strict JSON, raw control characters, one redundant wrapper, the tolerant walk of ``jsonfix``, then
 ``json_repair`` on a meter, then the tool's own parameter names as anchors. Each rung counts only if strict JSON comes
-out of it, and every change is told as a ``Repair``. A string that never closes is never closed by guessing.
+out of it, and every change is an edit of the text: what no edit touches stays as it is. A string that never closes is
+never closed by guessing.
 (Longer than most modules: the rungs share their options and are of no use alone.)
 """
 
@@ -11,19 +12,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, SupportsIndex
 
+from .edits import Edit, applied, shifted, told
 from .events import Repair
-from .jsonfix import SPLIT, Fixed, Stuck, TooDeep, clean, fix, repair
-from .limits import MAX_DEPTH, MAX_REPAIR, REPAIR_READS
+from .jsonfix import SPLIT, Fixed, Stuck, TooDeep, TooMuch, Work, fix, mend
+from .limits import MAX_DEPTH, MAX_PYTHON, MAX_REPAIR, REPAIR_READS
 
 _BLANKS: Final = " \t\r\n"
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
-_GAP: Final = re.compile(r"[ \t\r\n,;]*+")
 _STRUCTURE: Final = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 _STRINGS: Final = re.compile(r'"((?:[^"\\]++|\\(?:.|\Z))*+)(?:"|\Z)', re.DOTALL)
+_BEGINS: Final = re.compile(r"[{\[,:][ \t\r\n]*+\Z")
+_COLON: Final = re.compile(r"[ \t\r\n]*+:")
 _FENCE: Final = re.compile(r"`{3,}+[\w+-]*+[ \t]*+\r?\n?")
 _TAG: Final = re.compile(r"<(syntax|block|code|json)>", re.IGNORECASE)
 _ANCHOR: Final = re.compile(r'[{,][ \t\r\n]*+"([^"\\]{1,128}+)"[ \t\r\n]*+:[ \t\r\n]*+')
@@ -34,6 +37,11 @@ _FOREIGN: Final = re.compile(r"[^\w\s.:/@+?!%&$~\[\]{},-]")
 _LITERALS: Final = ("true", "false", "null", "none", "nan", "nil", "infinity", "undefined")
 _ESCAPED: Final = re.compile(r'(?:[\[{]|\\[nrt]|[ \t\r\n])++\\"')
 _SHAPE: Final = re.compile(r"[\[\]{},]")
+_MANY: Final = 20_000  # control characters, after which each string with some is one edit
+_CONTROLS: Final = re.compile(r"[\x00-\x1f]++")
+_SPELT: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL
+)
 _WRAPPERS: Final = frozenset(("fence", "wrapper", "braces"))
 
 
@@ -43,11 +51,24 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A value, and what was changed to read it: ``repairs`` is empty if and only if it was strict JSON."""
+    """A value, and what was changed to read it: nothing if and only if it was strict JSON.
+
+    ``edits`` make strict JSON of the text, ``repairs`` tell them, with spans in characters of the text.
+    """
 
     value: Any
     repairs: tuple[Repair, ...] = ()
     strategy: str = "clean"
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(slots=True)
+class _Read:
+    """What a rung has read: the value, and the edits that make JSON of its text."""
+
+    value: Any
+    edits: list[Edit] = field(default_factory=list)
+    strategy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,37 +103,6 @@ def load(
     {'days': 3, 'metric': True}
     """
     return _load(text, _wants(keys, required, closed, envelope, markers, quote_tokens, max_depth))
-
-
-def load_many(
-    text: str,
-    *,
-    keys: Collection[str] = (),
-    required: Collection[str] = (),
-    closed: bool = False,
-    envelope: Collection[str] = (),
-    markers: Collection[str] = (),
-    quote_tokens: Collection[str] = (),
-    max_depth: int = MAX_DEPTH,
-) -> list[tuple[Loaded, int, int]]:
-    """Read JSON values that stand one after the other: (value, start, end) each. Raises ``Unreadable``.
-
-    >>> [(loaded.value, start, end) for loaded, start, end in load_many('{"a": 1}; {"b": 2}')]
-    [({'a': 1}, 0, 8), ({'b': 2}, 10, 18)]
-    """
-    wants = _wants(keys, required, closed, envelope, markers, quote_tokens, max_depth)
-    start, end, peeled = _peel(text)
-    try:
-        found = list(_pieces(text, start, end, wants))
-    except Unreadable:
-        found = []
-    if not found:  # one value whose end only the whole ladder finds
-        first = _GAP.match(text)
-        start = first.end() if first else 0
-        return [(_load(text[start:], wants), start, len(text.rstrip(_BLANKS)))]
-    if peeled:
-        found[0] = (_with(found[0][0], peeled), *found[0][1:])
-    return found
 
 
 def complete(text: str) -> bool:
@@ -168,7 +158,7 @@ _RAW: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, stri
 
 def _decode(decoder: json.JSONDecoder, text: str, max_depth: int) -> Any:
     """Decode, or raise ``ValueError``; never recurses deeper than ``max_depth``."""
-    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
+    if text.count("[") + text.count("{") > max_depth and _deeper(text, max_depth):
         raise ValueError(f"nested deeper than {max_depth} levels")
     try:
         return decoder.decode(text)
@@ -178,50 +168,55 @@ def _decode(decoder: json.JSONDecoder, text: str, max_depth: int) -> Any:
         raise ValueError("a number out of range, or no JSON number") from None
 
 
-def _depth(text: str) -> int:
-    depth = deepest = 0
+def _deeper(text: str, limit: int) -> bool:
+    """Whether ``text`` is nested deeper than ``limit`` levels."""
+    depth = 0
     for token in _STRUCTURE.finditer(text):
         char = text[token.start()]
         if char in "[{":
             depth += 1
-            deepest = max(deepest, depth)
+            if depth > limit:
+                return True
         elif char in "]}":
             depth = max(depth - 1, 0)
-    return deepest
-
-
-def _with(loaded: Loaded, repairs: list[Repair], strategy: str = "") -> Loaded:
-    repairs = repairs + list(loaded.repairs)
-    if not repairs:
-        return loaded
-    if loaded.strategy not in ("clean", "json", "wrapper"):
-        strategy = loaded.strategy
-    wrapped = any(one.kind in _WRAPPERS for one in repairs)
-    return Loaded(loaded.value, tuple(repairs), strategy or ("wrapper" if wrapped else "json"))
+    return False
 
 
 def _load(text: str, wants: _Wants) -> Loaded:
+    start = len(text) - len(text.lstrip(_BLANKS))
     body = text.strip(_BLANKS)
     if not body:
         raise Unreadable("empty")
-    plain = _plain(body, wants)
-    if plain is not None:
+    read = _plain(body, wants)
+    peeled: list[Edit] = []
+    if read is None:
+        left, right, peeled = _peel(body)
+        start += left
+        read = _below(body[left:right], wants, bool(peeled))
+        peeled = shifted(peeled, start - left)
+    edits = shifted(read.edits, start)
+    if not edits and not peeled:
+        return Loaded(read.value)
+    before = [edit for edit in peeled if edit.end <= start]
+    edits = [*before, *edits, *peeled[len(before) :]]
+    wrapped = any(edit.kind in _WRAPPERS for edit in edits)
+    strategy = read.strategy or ("wrapper" if wrapped else "json")
+    return Loaded(read.value, told(text, edits), strategy, tuple(edits))
+
+
+def _below(body: str, wants: _Wants, peeled: bool) -> _Read:
+    """Everything below the wrappers."""
+    if peeled and (plain := _plain(body, wants)) is not None:
         return plain
-    start, end, peeled = _peel(body)
-    if peeled:
-        body = body[start:end]
-        plain = _plain(body, wants)
-        if plain is not None:
-            return _with(plain, peeled)
     if _ESCAPED.match(body) and (unescaped := _unescaped(body, wants)) is not None:
-        return _with(unescaped, peeled)
-    return _with(_damaged(body, wants), peeled)
+        return unescaped
+    return _damaged(body, wants)
 
 
-def _plain(body: str, wants: _Wants) -> Loaded | None:
+def _plain(body: str, wants: _Wants) -> _Read | None:
     """Strict JSON, or strict but for raw control characters in its strings."""
     try:
-        return Loaded(_decode(_STRICT, body, wants.max_depth))
+        return _Read(_decode(_STRICT, body, wants.max_depth))
     except json.JSONDecodeError as error:
         at = error.pos
     except ValueError:
@@ -234,56 +229,85 @@ def _plain(body: str, wants: _Wants) -> Loaded | None:
         return None
     if not isinstance(value, dict | list):
         return None
-    return Loaded(value, (repair("control_characters", "", body[at], json.dumps(body[at])[1:-1]),), "json")
+    if len(body) <= MAX_PYTHON:  # small enough to say in which string each of them stands
+        try:
+            return _Read(value, fix(body, max_depth=wants.max_depth).edits)
+        except Stuck:
+            return None
+    return _Read(value, list(_raw_controls(body)))
 
 
-def _unescaped(body: str, wants: _Wants) -> Loaded | None:
+def _raw_controls(body: str) -> Iterator[Edit]:
+    many = len(_CONTROLS.findall(body)) > _MANY
+    for string in _STRINGS.finditer(body):
+        if many and _CONTROLS.search(body, string.start(1), string.end(1)):
+            content = _CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], string[1])
+            yield Edit(string.start(1), string.end(1), content, "control_characters")
+            continue
+        for found in _CONTROLS.finditer(body, string.start(1), string.end(1)):
+            yield Edit(found.start(), found.end(), json.dumps(found[0])[1:-1], "control_characters")
+
+
+def _unescaped(body: str, wants: _Wants) -> _Read | None:
     """A value that was escaped once too often, as if it stood in a string."""
     try:
         text = _decode(_RAW, f'"{body}"', len(body))
         value = _decode(_STRICT, text, wants.max_depth)
+        edits = [
+            Edit(found.start(), found.end(), json.loads(f'"{found[0]}"'), "escape") for found in _SPELT.finditer(body)
+        ]
     except ValueError:
         return None
-    return Loaded(value, (repair("escape", "", body, text),), "json")
+    return _Read(value, edits) if applied(body, edits) == text else None
 
 
-def _peel(text: str) -> tuple[int, int, list[Repair]]:
-    """Where the value stands inside a fence and a tag pair of no meaning, and the records of both.
+def _peel(text: str) -> tuple[int, int, list[Edit]]:
+    """Where the value stands inside a fence and a tag pair of no meaning, and the edits that take both off.
 
     A closing fence may stand alone: its opening one was taken for a part of the format.
     """
-    repairs: list[Repair] = []
-    start, end = len(text) - len(text.lstrip(_BLANKS)), len(text.rstrip(_BLANKS))
+    openers: list[Edit] = []
+    closers: list[Edit] = []
+    start, end = 0, len(text)
     for _ in range(2):
         fence = _FENCE.match(text, start, end)
+        first, last = start, end
         if text.endswith("```", fence.end() if fence else start, end):
-            before = fence[0] if fence else "```"
             kind, start = "fence", fence.end() if fence else start
             while end > start and text[end - 1] == "`":
                 end -= 1
         elif (tag := _TAG.match(text, start, end)) and text[:end].lower().endswith(f"</{tag[1].lower()}>", tag.end()):
-            before = tag[0]
             kind, start, end = "wrapper", tag.end(), end - len(tag[0]) - 1
         else:
             break
-        repairs.append(repair(kind, "", before.strip(), ""))
+        if start > first:
+            openers.append(Edit(first, start, "", kind))
+        closers.insert(0, Edit(end, last, "", kind))
         while start < end and text[start] in _BLANKS:
             start += 1
         while start < end and text[end - 1] in _BLANKS:
             end -= 1
-    return start, end, repairs
+    return start, end, openers + closers
 
 
-def _damaged(body: str, wants: _Wants) -> Loaded:
+def _damaged(body: str, wants: _Wants) -> _Read:
     """Everything below the wrappers: the tolerant walk, ``json_repair``, the anchors."""
     reasons: list[Stuck] = []
     fixed, value = None, None
+    work = Work()
     for lenient in (False, True):
         try:
-            fixed = fix(body, lenient=lenient, markers=wants.markers, tokens=wants.tokens, max_depth=wants.max_depth)
+            fixed = fix(
+                body,
+                lenient=lenient,
+                markers=wants.markers,
+                tokens=wants.tokens,
+                max_depth=wants.max_depth,
+                work=work,
+            )
             value = _decode(_STRICT, fixed.text, wants.max_depth)
             break
-        except TooDeep as error:
+        except (TooDeep, TooMuch) as error:
             raise Unreadable(str(error)) from None
         except Stuck as error:
             fixed = None
@@ -291,11 +315,14 @@ def _damaged(body: str, wants: _Wants) -> Loaded:
         except ValueError as error:
             raise Unreadable(_line(error)) from None
     if fixed is not None and not _doubtful(fixed, value, wants):
-        return _with(Loaded(value), fixed.repairs)
+        return _Read(value, fixed.edits)
     regular = not reasons or not reasons[0].open_string
     if fixed is None and regular and (loose := _loose(body, wants)) is not None:
         return loose
-    anchored = _anchored(body, wants)
+    try:
+        anchored = _anchored(body, wants, work)
+    except TooMuch as error:
+        raise Unreadable(str(error)) from None
     if anchored is not None:
         if fixed is not None and not fixed.doubt and not wants.closed and anchored.value != value:
             raise Unreadable("its quotes leave two readings")
@@ -342,7 +369,7 @@ def _lacking(value: Any, wants: _Wants) -> bool:
     return False
 
 
-# Several values
+# Structure
 
 
 def _end(text: str, start: int, end: int) -> int:
@@ -360,38 +387,6 @@ def _end(text: str, start: int, end: int) -> int:
             if not stack:
                 return token.end()
     return -1
-
-
-def _pieces(text: str, at: int, end: int, wants: _Wants) -> Iterator[tuple[Loaded, int, int]]:
-    """The values from ``at`` to ``end``. Markers and closing brackets between them go to the value before."""
-    while True:
-        at = _past_gap(text, at, end, wants)
-        if at >= end:
-            return
-        stop = _end(text, at, end)
-        if stop < 0:
-            raise Unreadable("a value has no end")
-        after = _past_gap(text, stop, end, wants)
-        between = text[stop:after]
-        loaded = _load(text[at:stop], wants)
-        if between.strip(_BLANKS + ",;"):
-            kind = "surplus_bracket" if between.strip(_BLANKS + ",;")[0] in "}]" else "leaked_token"
-            loaded = _with(loaded, [repair(kind, "", between, "")])
-        yield loaded, at, stop
-        at = after
-
-
-def _past_gap(text: str, at: int, end: int, wants: _Wants) -> int:
-    while True:
-        gap = _GAP.match(text, at, end)
-        at = gap.end() if gap else at
-        marker = wants.markers.match(text, at, end) if wants.markers is not None else None
-        if marker is not None and marker.end() > at:
-            at = marker.end()
-        elif text[at : at + 1] in ("}", "]") and at < end:
-            at += 1
-        else:
-            return at
 
 
 # json_repair, on a meter
@@ -442,26 +437,42 @@ class Metered(str):
         return super().find(*args)
 
 
-def _loose(body: str, wants: _Wants) -> Loaded | None:
+def _loose(body: str, wants: _Wants) -> _Read | None:
     """What ``json_repair`` makes of it, if that keeps every string, every word and the outer shape."""
-    if len(body) > MAX_REPAIR or not complete(body) or _depth(body) > wants.max_depth:
+    if len(body) > MAX_REPAIR or not complete(body) or _deeper(body, wants.max_depth):
         return None
     from json_repair import repair_json  # slow to import, and rarely needed
 
     try:
-        regular = _regular(body)
+        # What stands in whole strings is not its business: it would not always leave it alone.
+        hidden = _STRINGS.sub(_hidden, body)
+        regular = _regular(hidden) if _regular(body) is not None else None
         if regular is None:
             return None
-        found = repair_json(Metered(body, [REPAIR_READS * len(body)]), return_objects=True, skip_json_loads=True)
-        text = json.dumps(found, ensure_ascii=False)
-        value = _decode(_STRICT, text, wants.max_depth)
-        if not isinstance(value, dict if body[0] == "{" else list) or not _faithful(body, value, *regular):
+        found = repair_json(Metered(hidden, [REPAIR_READS * len(body)]), return_objects=True, skip_json_loads=True)
+        value = _decode(_STRICT, json.dumps(found, ensure_ascii=False), wants.max_depth)
+        if not isinstance(value, dict if body[0] == "{" else list):
             return None
+        bare = _faithful(hidden, value, *regular)
+        if bare is None:
+            return None
+        same, fixed = (
+            fix(text, markers=wants.markers, tokens=wants.tokens, bare=bare, max_depth=wants.max_depth)
+            for text in (hidden, body)
+        )
+        if json.dumps(_decode(_STRICT, same.text, wants.max_depth)) != json.dumps(value):
+            return None
+        value = _decode(_STRICT, fixed.text, wants.max_depth)
     except (Exception, RecursionError):  # whatever it runs into, this rung has no answer
         return None
     if (wants.keys or wants.closed) and _foreign(value, wants):
         return None
-    return Loaded(value, (repair("json_repair", "", body, text),), "loose")
+    return _Read(value, fixed.edits, "loose")
+
+
+def _hidden(string: re.Match[str]) -> str:
+    """A string of the same length that says nothing; a key as it is."""
+    return string[0] if _COLON.match(string.string, string.end()) else f'"{"x" * len(string[1])}"'
 
 
 def _regular(body: str) -> tuple[list[str], str, str] | None:
@@ -469,6 +480,7 @@ def _regular(body: str) -> tuple[list[str], str, str] | None:
 
     None if a stray quote makes the end of a string a guess, or anything but words stands outside strings.
     """
+    work = Work()
     quoted: list[str] = []
     shape: list[str] = []
     words: list[str] = []
@@ -483,7 +495,8 @@ def _regular(body: str) -> tuple[list[str], str, str] | None:
             or body[after.end() : after.end() + 1] not in tuple(",:}]")
         ):
             return None
-        quoted.append(_decode(_STRICT, f'"{clean(string[1])[0]}"', len(body)))
+        content = applied(string[1], mend(string[1], 0, len(string[1]), "", work))
+        quoted.append(_decode(_STRICT, f'"{content}"', len(body)))
         words += (*_WORDS.findall(outside), *_WORDS.findall(quoted[-1]))
         shape += _SHAPE.findall(outside)
         at = string.end()
@@ -493,9 +506,13 @@ def _regular(body: str) -> tuple[list[str], str, str] | None:
     return quoted, "".join(words + _WORDS.findall(outside)), "".join(shape + _SHAPE.findall(outside))
 
 
-def _faithful(body: str, value: Any, quoted: list[str], words: str, shape: str) -> bool:
-    """Whether ``value`` has the strings of ``body`` in order, its other strings stand there, and nothing is lost."""
+def _faithful(body: str, value: Any, quoted: list[str], words: str, shape: str) -> dict[int, int] | None:
+    """Where the strings stand that ``value`` has and ``body`` has without quotes, start -> end.
+
+    None if ``value`` does not have the strings of ``body`` in order, or anything is lost.
+    """
     read: list[str] = []
+    found: dict[int, int] = {}
     cursor = taken = 0
     for item in _flat(value):
         if not isinstance(item, str):
@@ -506,13 +523,22 @@ def _faithful(body: str, value: Any, quoted: list[str], words: str, shape: str) 
             taken += 1
             continue
         bare = _BARE.match(item) and not any(literal.startswith(item.lower()) for literal in _LITERALS)
-        cursor = body.find(item, cursor) if bare else -1
+        cursor = _stands(body, item, cursor) if bare else -1
         if cursor < 0:
-            return False
+            return None
+        found[cursor] = cursor + len(item)
         cursor += len(item)
     kept = _regular(json.dumps(value, ensure_ascii=False))
     same_words = words.casefold() == "".join(read).casefold()
-    return taken == len(quoted) and same_words and kept is not None and kept[2] == shape
+    return found if taken == len(quoted) and same_words and kept is not None and kept[2] == shape else None
+
+
+def _stands(body: str, word: str, at: int) -> int:
+    """Where ``word`` stands next in the place of a key or value, or -1."""
+    at = body.find(word, at)
+    while at >= 0 and not _BEGINS.search(body, max(at - 64, 0), at):
+        at = body.find(word, at + 1)
+    return at
 
 
 def _flat(value: Any) -> Iterator[Any]:
@@ -540,7 +566,7 @@ class _Key(str):
 # Anchors
 
 
-def _anchored(body: str, wants: _Wants) -> Loaded | None:
+def _anchored(body: str, wants: _Wants, work: Work) -> _Read | None:
     """Cut the values out between the tool's own parameter names, in a flat object that may stand in an envelope."""
     if not wants.keys:
         return None
@@ -548,27 +574,25 @@ def _anchored(body: str, wants: _Wants) -> Loaded | None:
     found = [match for match in _ANCHOR.finditer(body) if match[1] in names]
     if not found or found[0].start() != 0:
         return None
-    out: list[str] = []
-    repairs: list[Repair] = []
+    edits: list[Edit] = []
     seen: list[set[str]] = [set()]
+    path = ""
     arguments = seen[0]  # the keys of the object that holds the tool's own
     odd = index = 0
     while index < len(found):
         anchor = found[index]
         name = anchor[1]
         if len(seen) == 2 and name not in wants.keys:
-            out.append("}")
             seen.pop()
         if name in seen[-1]:
             return None  # twice: one of the two is text
         seen[-1].add(name)
-        out.append(f"{',' if index and out[-1] != '{' else '{' if not index else ''}{json.dumps(name)}:")
         start = anchor.end()
         index += 1
         if index < len(found) and found[index].start() == start and body[start] == "{":
             if name not in wants.envelope or len(seen) == 2:
                 return None
-            out.append("{")
+            path = f"{name}."
             arguments = set()
             seen.append(arguments)
             continue
@@ -583,22 +607,24 @@ def _anchored(body: str, wants: _Wants) -> Loaded | None:
                 return None
             piece = piece[:-1]
         try:
-            text, kinds, unpaired = _value(piece.strip(_BLANKS), wants)
+            work.spend(1)
+            inside, unpaired = _value(piece.rstrip(_BLANKS), wants, work)
+        except TooMuch:
+            raise
         except ValueError:
             return None
         odd += unpaired
         if unpaired and last:
             return None  # its last quote may be one of the text
-        if kinds:
-            repairs.append(repair("anchored", name, piece, text))
-        out.append(text)
-    if odd > 1 or not wants.required <= arguments or not repairs:
+        where = (path if len(seen) == 2 else "") + name
+        edits += [one._replace(kind="anchored", where=where) for one in shifted(inside, start)]
+    if odd > 1 or not wants.required <= arguments or not edits:
         return None
     try:
-        value = _decode(_STRICT, "".join(out) + "}" * len(seen), wants.max_depth)
+        value = _decode(_STRICT, applied(body, edits), wants.max_depth)
     except ValueError:
         return None
-    return Loaded(value, tuple(repairs), "anchored")
+    return _Read(value, edits, "anchored")
 
 
 def _cuts(body: str, start: int, anchor: re.Match[str], depth: int, wants: _Wants) -> bool:
@@ -614,11 +640,11 @@ def _cuts(body: str, start: int, anchor: re.Match[str], depth: int, wants: _Want
     return at > start and body[at] == '"'
 
 
-def _value(piece: str, wants: _Wants) -> tuple[str, bool, bool]:
-    """One value between anchors: strict JSON for it, whether it was changed, whether it holds an odd quote."""
+def _value(piece: str, wants: _Wants, work: Work) -> tuple[list[Edit], bool]:
+    """One value between anchors: the edits that make strict JSON of it, whether it holds an odd quote."""
     try:
         _decode(_STRICT, piece, wants.max_depth)
-        return piece, False, False
+        return [], False
     except ValueError:
         pass
     if piece[:1] == '"' == piece[-1:] and len(piece) > 1:
@@ -626,6 +652,6 @@ def _value(piece: str, wants: _Wants) -> tuple[str, bool, bool]:
         if (len(raw) - len(raw.rstrip("\\"))) % 2 or SPLIT.search(raw):
             raise Stuck("a string never closes", open_string=True)
         quotes = re.sub(r"\\.", "", raw, flags=re.DOTALL).count('"')
-        return f'"{clean(raw)[0]}"', True, quotes % 2 == 1
-    fixed = fix(f"[{piece}]", markers=wants.markers, tokens=wants.tokens, max_depth=wants.max_depth + 1)
-    return fixed.text[1:-1], True, False
+        return mend(piece, 1, len(piece) - 1, "", work), quotes % 2 == 1
+    fixed = fix(f"[{piece}]", markers=wants.markers, tokens=wants.tokens, max_depth=wants.max_depth + 1, work=work)
+    return shifted(fixed.edits, -1), False

@@ -11,6 +11,7 @@ from typing import Any, Final
 from .blocks import Part
 from .bodies.base import Context, Written
 from .bodies.json_call import ARGUMENT_KEYS, NAME_KEYS, PSEUDO_TOOLS
+from .edits import moved
 from .events import RejectReason, Repair
 from .names import Offer
 from .shapes import accepts, coerce, type_texts
@@ -68,9 +69,12 @@ def decode_parts(
         for call in part.use.body.decode(raw, part.ending, Context(offer, settings)):
             call.start += part.start - base
             call.end += part.start - base
+            call.repairs = moved(call.repairs, part.start - base)
             call.model_id = call.model_id or part.model_id
             if part.fenced and all(repair.kind != "fence" for repair in call.repairs):
                 call.repairs.insert(0, Repair("fence"))
+            if part.wrapped:
+                call.repairs.insert(0, Repair("wrapper"))
             if part.surplus:
                 call.repairs.append(Repair("surplus_bracket"))
             out.append((call, part.use.grammar))
@@ -104,6 +108,7 @@ def merge_headed(calls: list[tuple[Written, str]], offer: Offer) -> list[tuple[W
                 if not all(alone) and _satisfies(tool, merged):
                     first.arguments = merged
                     first.end = kept[-1][0].end
+                    first.repairs = [one for call, _ in kept for one in call.repairs]
                     first.repairs.append(Repair("merged", "arguments"))
                     return [kept[0]]
     return kept
@@ -143,10 +148,17 @@ def settle_call(
         out.reason, out.detail = "unknown_tool", f"{call.name[:60]!r} is not offered"
     elif call.fault or arguments is None:
         out.reason, out.detail = "malformed", call.fault or "no arguments"
+    if out.reason is None and tool is not None and arguments is not None and _misread(repairs, tool, arguments):
+        out.reason, out.detail = "malformed", "bare words were read as strings, and the result does not fit the schema"
     if out.reason is None:
         out.repairs = repairs + shape_repairs
         out.strategy = _strategy(call, out.repairs)
     return out
+
+
+def _misread(repairs: list[Repair], tool: Tool, arguments: dict[str, Any]) -> bool:
+    """Whether a doubtful reading does not even fit the schema: it may be another one that was meant."""
+    return any(one.kind == "json_repair" for one in repairs) and not accepts(tool, arguments)
 
 
 def _only_reader(call: Written, name: str | None, offer: Offer) -> Tool | None:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from .endings import ORDINARY, plain_reason
 from .events import Event, Text, set_span, set_text
 from .grammar import Grammar
 from .limits import MAX_CALL_BYTES, MAX_CALLS, MAX_DEPTH
@@ -19,21 +20,6 @@ from .union import tables_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Finish reasons that say that the model stopped by itself, in any case. With all others the last bytes may be cut off.
-_ORDINARY: Final = frozenset(
-    (
-        "stop",
-        "stop_sequence",
-        "eos",
-        "eos_token",
-        "end_turn",
-        "tool_calls",
-        "tool_use",
-        "function_call",
-        "complete",
-        "completed",
-    )
-)
 _REPLACEMENT: Final = "\ufffd".encode()
 _UNREAD: Final = 16384  # characters and deltas that are kept unread, at most
 _new: Final = object.__new__
@@ -109,13 +95,13 @@ class StreamScrubber(Machine):
         self._match_limit = 0
         self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
         self._room = 0  # how much of it may be kept before the limits are looked at
-        # What a prompt says of itself is known better than what the prompts of a model are like.
-        if reasoning == "open" or (reasoning == "auto" and self._tables.opened and not prefill):
-            self._enter_reasoning()
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")
-        if prefill:
-            data = self._encode(prefill) if isinstance(prefill, str) else prefill
+        data = self._tables.of_own_turn(self._encode(prefill) if isinstance(prefill, str) else prefill)
+        # What a prompt says of itself is known better than what the prompts of a model are like.
+        if reasoning == "open" or (reasoning == "auto" and self._tables.opened and not data):
+            self._enter_reasoning()
+        if data:
             self._base = -len(data)
             self._buf += data
             self._prefilling = True
@@ -192,8 +178,7 @@ class StreamScrubber(Machine):
             self._join()
             data = self._encode(str(chunk))
         else:
-            hint = "; skip deltas without content" if chunk is None else ""
-            raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}{hint}")
+            raise TypeError(f"feed takes str or bytes, not {type(chunk).__name__}{_meant(chunk)}")
         if self._finished:
             raise ValueError("feed after finish: make a new StreamScrubber for the next response")
         return self._slow(data)
@@ -224,8 +209,9 @@ class StreamScrubber(Machine):
     def finish(self, finish_reason: str | None = None) -> list[Event]:
         """End the response. ``finish_reason`` None means that the stream broke off and is treated like "length".
 
-        "stop", "stop_sequence", "eos", "end_turn", "tool_calls", "tool_use", "function_call" and "completed" are
-        ordinary ends; with any other reason an open block counts as cut.
+        "stop", "stop_sequence", "eos", "eos_token", "end_turn", "tool_calls", "tool_use", "function_call", "complete"
+        and "completed" are ordinary ends, in any case, with "-" for "_", and behind "FINISH_REASON_"; with any other
+        reason an open block counts as cut.
 
         Returns the last events; a second call returns nothing. Raises ``TypeError`` for a reason that is no string.
         """
@@ -234,7 +220,7 @@ class StreamScrubber(Machine):
         if self._finished:
             return []
         self._finished = True
-        self._cut_off = finish_reason is None or finish_reason.lower() not in _ORDINARY
+        self._cut_off = finish_reason is None or plain_reason(finish_reason) not in ORDINARY
         self._leave_fast_way()
         if self._high:
             self._buf += _REPLACEMENT
@@ -381,3 +367,14 @@ def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise TypeError(f"{name} must be one of {', '.join(allowed)}, not {type(value).__name__}")
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+
+
+def _meant(chunk: object) -> str:
+    """What to pass instead of something that is no text."""
+    if chunk is None:
+        return "; skip deltas without content"
+    if hasattr(chunk, "choices") or (isinstance(chunk, dict) and "choices" in chunk):
+        return "; pass the text of its delta, choices[0].delta.content"
+    if hasattr(chunk, "__iter__") or hasattr(chunk, "__aiter__"):
+        return "; wrap reads an iterable of deltas, awrap an asynchronous one"
+    return "; pass the text of the delta"

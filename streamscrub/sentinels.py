@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 # Answers of ``at`` beside a length: no marker starts here; one may, but the bytes end inside it.
 NONE: Final = 0
@@ -123,39 +123,68 @@ class Sentinels:
     """
 
     __slots__ = (
-        "_compiled", "_elastic", "_folded", "_longest", "_near", "_plain", "_plain_loose", "_sizes", "_whole", "exact",
-        "leads", "literals", "loose", "seconds",
+        "_compiled", "_elastic", "_folded", "_given", "_longest", "_near", "_plain", "_plain_loose", "_sizes", "_whole",
+        "exact", "leads", "literals", "loose", "seconds",
     )  # fmt: skip
 
-    def __init__(self, literals: Iterable[bytes], folded: Iterable[bytes] = ()) -> None:
-        exact, loose = tuple(sorted(set(literals))), tuple(sorted({literal.lower() for literal in folded}))
-        self.exact: Final = exact
-        self.loose: Final = loose
-        self.literals: Final = (*exact, *loose)
-        heads = {literal[:2] for literal in exact}
-        heads |= {case for literal in loose for case in _spellings(literal[:2])}
-        self.leads: Final = frozenset(head[0] for head in heads)
-        # What may follow each lead byte; a lead that is a marker by itself is not in it.
-        alone = {head[0] for head in heads if len(head) == 1}
-        self.seconds: Final = {
-            lead: frozenset(head[1] for head in heads if head[0] == lead) for lead in self.leads - alone
-        }
+    exact: tuple[bytes, ...]
+    loose: tuple[bytes, ...]
+    literals: tuple[bytes, ...]
+    leads: frozenset[int]
+    seconds: dict[int, frozenset[int]]  # what may follow each lead byte; a lead that is a marker by itself is not in it
+    _plain: tuple[bytes, ...]
+    _plain_loose: tuple[bytes, ...]
+    _whole: frozenset[bytes]
+    _folded: frozenset[bytes]
+    _sizes: tuple[int, ...]
+    _longest: int
+    # By their first bytes: the markers with parts that vary, each with whether its case counts.
+    _elastic: dict[bytes, list[tuple[_Elastic, bool]]]
+
+    def __init__(
+        self, literals: Iterable[bytes], folded: Iterable[bytes] = (), parts: tuple[Sentinels, ...] = ()
+    ) -> None:
+        self._given = (tuple(literals), tuple(folded), parts)
         self._near: bytes | None = None
         self._compiled: re.Pattern[bytes] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        # Of the many sets of a grammar most are never asked for, so all that follows from the literals is made late.
+        if name in ("exact", "loose", "literals"):
+            self._gather()
+        elif name in Sentinels.__slots__:
+            self._derive()
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
+
+    def _gather(self) -> None:
+        literals, folded, parts = self._given
+        exact, loose = set(literals), {literal.lower() for literal in folded}
+        for part in parts:
+            exact.update(part.exact)
+            loose.update(part.loose)
+        self.exact, self.loose = tuple(sorted(exact)), tuple(sorted(loose))
+        self.literals = (*self.exact, *self.loose)
+
+    def _derive(self) -> None:
+        exact, loose = self.exact, self.loose
+        heads = {literal[:2] for literal in exact}
+        heads |= {case for head in {literal[:2] for literal in loose} for case in _spellings(head)}
+        self.leads = frozenset(head[0] for head in heads)
+        alone = {head[0] for head in heads if len(head) == 1}
+        self.seconds = {lead: frozenset(head[1] for head in heads if head[0] == lead) for lead in self.leads - alone}
         self._plain = tuple(literal for literal in exact if not _SPLIT.search(literal))
         self._plain_loose = tuple(literal for literal in loose if not _SPLIT.search(literal))
         self._whole = frozenset(self._plain)
         self._folded = frozenset(self._plain_loose)
         self._sizes = tuple(sorted({len(literal) for literal in (*self._plain, *self._plain_loose)}, reverse=True))
-        # By their first bytes: the markers with parts that vary, each with whether its case counts.
-        self._elastic: dict[bytes, list[tuple[_Elastic, bool]]] = {}
-        stretching = [(_Elastic(literal), True) for literal in exact] + [
-            (_Elastic(literal), False) for literal in loose
-        ]
-        stretching = [(one, strict) for one, strict in stretching if len(one.pieces) > 1]
-        for one, strict in stretching:
+        varying = [(_Elastic(literal), True) for literal in exact if _SPLIT.search(literal)]
+        varying += [(_Elastic(literal), False) for literal in loose if _SPLIT.search(literal)]
+        self._elastic = {}
+        for one, strict in varying:
             self._elastic.setdefault(one.head[:_NEAR].lower(), []).append((one, strict))
-        self._longest = max([*self._sizes[:1], *(one.longest for one, _ in stretching)], default=0)
+        self._longest = max([*self._sizes[:1], *(one.longest for one, _ in varying)], default=0)
 
     @property
     def near(self) -> bytes:
@@ -241,14 +270,13 @@ class Sentinels:
         return self
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def sentinels(literals: tuple[bytes, ...], folded: tuple[bytes, ...] = ()) -> Sentinels:
     """The ``Sentinels`` of these literals, built once a process."""
     return Sentinels(literals, folded)
 
 
+@lru_cache(maxsize=1024)
 def joined(*parts: Sentinels) -> Sentinels:
     """All the literals of these."""
-    exact = {literal for part in parts for literal in part.exact}
-    loose = {literal for part in parts for literal in part.loose}
-    return sentinels(tuple(sorted(exact)), tuple(sorted(loose)))
+    return Sentinels((), (), parts)

@@ -84,6 +84,14 @@ def type_texts(texts: dict[str, tuple[str, str]], tool: Tool | None) -> tuple[di
     return values, repairs + more
 
 
+def list_text(texts: Iterable[tuple[str, str]], key: str, tool: Tool | None) -> str:
+    """The raw texts of a parameter that was written several times as one list, in JSON."""
+    name = None if tool is None else tool.key(key)
+    shape = None if tool is None or name is None else tool.shape.child(name)
+    item = None if shape is None else shape.item
+    return json.dumps([_typed(text, how, item)[0] for text, how in texts], ensure_ascii=False)
+
+
 def type_text(text: str, shape: Shape | None) -> Any:
     """Read one raw text as the schema wants it: strings keep it, all else is decoded and falls back to the text."""
     return _typed(text, "", shape)[0]

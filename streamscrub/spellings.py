@@ -20,7 +20,7 @@ _TOKEN_BARS: Final = ((BAR, BAR), ("|", "|"), (BAR, "|"), ("|", BAR), ("| ", " |
 
 def bars(literal: str) -> list[str]:
     """All spellings of the two bars of a tag: fullwidth, ASCII, doubled, U+2016, mixed, with blanks."""
-    if BAR not in literal:
+    if literal.count(BAR) != 2:
         return [literal]
     head, name, tail = literal.split(BAR)
     pairs = (*((one, one) for one in _ALIKE), *_MIXED)
@@ -28,10 +28,13 @@ def bars(literal: str) -> list[str]:
 
 
 def tokens(literal: str) -> list[str]:
-    """All spellings of a sentinel token: its bars, and what stands between its words."""
-    head, name, tail = literal.split(BAR)
+    """All spellings of sentinel tokens: their bars, and what stands between their words, alike in all of a literal."""
+    head, *rest = literal.split(BAR)
+    if not rest or len(rest) % 2:
+        return [literal]
+    inner = list(zip(rest[::2], rest[1::2], strict=True))
     return [
-        head + first + name.replace(BLANK, between) + second + tail
+        head + "".join(first + name.replace(BLANK, between) + second + tail for name, tail in inner)
         for first, second in _TOKEN_BARS
         for between in (BLANK, "_", " ")
     ]

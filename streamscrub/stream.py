@@ -28,10 +28,10 @@ def wrap(
 
     Raises at once what ``StreamScrubber`` raises, and ``TypeError`` if there is nothing to iterate.
     """
-    if not isinstance(iterable, Iterable):
-        raise TypeError(
-            f"wrap takes an iterable of deltas, not {type(iterable).__name__}; awrap takes asynchronous ones"
-        )
+    whole = hasattr(iterable, "choices")  # a response that did not stream; some of those can be iterated
+    if whole or not isinstance(iterable, Iterable):
+        hint = "pass the text of its message to scrub" if whole else "awrap takes asynchronous ones"
+        raise TypeError(f"wrap takes an iterable of deltas, not {type(iterable).__name__}; {hint}")
     scrubber = StreamScrubber(tools, **options)
     return _wrapped(iterable, scrubber, finish_reason)
 

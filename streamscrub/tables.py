@@ -35,7 +35,8 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sigil:
-    """How a tag of a special syntax goes on. ``section``: whether one begins behind it; None if that stays."""
+    """How a tag of a special syntax goes on. ``section``: a wrapper around calls opens or closes;
+    None: it is none."""
 
     tag_end: TagEnd
     closing: bool
@@ -90,13 +91,18 @@ class Tables:
     ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set
     frames: tuple[Frame, ...] = ()
-    opened: bool = False  # the prompt of the named model always opens a reasoning section
+    own: tuple[bytes, ...] = ()  # what stands before the model's own turn
+    opened: bool = False  # the response begins inside a reasoning section: always for the named or chosen
     label: bytes = b""  # what may stand first in a section that the prompt has opened
     stripped: str = ""  # the frame whose tokens may be missing, because the model is known to use it
 
     def role(self, word: bytes) -> Role:
         """The role of a marker as it stands on the wire."""
         return self.roles.get(word) or self.roles.get(word.lower()) or self.roles[self.marks.template(word)]
+
+    def of_own_turn(self, prompt: bytes) -> bytes:
+        """What follows the last place where the model's turn begins; all of it if there is none."""
+        return prompt[max((prompt.rfind(mark) + len(mark) for mark in self.own if mark in prompt), default=0) :]
 
     def __deepcopy__(self, memo: object) -> Tables:
         return self

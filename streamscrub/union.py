@@ -14,7 +14,8 @@ from .blocks import Envelope, Use
 from .bodies import BODIES
 from .bodies.nested import Elements
 from .bodies.pairs import Pairs
-from .bodies.tags import Tags
+from .bodies.tag_syntax import Tags
+from .fileforms import FRAMED
 from .frames import Frame
 from .grammar import Grammar, GrammarError, find, with_needed
 from .reading import NOTHING, Around
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
-# The bodies of a call's message, in the order in which they are tried: anything is a text.
-_FRAMED: Final = ("json_arguments", "tags", "text")
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
 
 
@@ -117,10 +116,17 @@ class _Union:
         self.families: dict[str, _Family] = {}
         self.pairs: dict[str, dict[str, list[str]]] = {}
         self.frames: dict[str, _Framing] = {}
+        # The grammars that have a table of their own, to which others add.
+        self.owners = {
+            section: [grammar.name for grammar in grammars if _owns(grammar, section)]
+            for section in ("tags", "pairs", "frame")
+        }
         self.lines: list[tuple[int, Line]] = []
         self.quotes: tuple[str, ...] = ()
         self.ends: set[bytes] = set()  # tokens that end a section which the prompt opened
         self.inside: list[Role] = []  # of the markers that count inside a block
+        self.kinds: dict[tuple[Kind, ...], Sentinels] = {}
+        self.own: list[str] = []  # what stands before the model's own turn
 
     def build(self) -> Tables:
         for grammar in self.grammars:
@@ -132,6 +138,12 @@ class _Union:
             self._tag_roles(name, family)
         for name, entry in self.entries.items():
             self._envelope_roles(name, entry)
+        for grammar in self.grammars:
+            # The closers of pairs are no text where they stand alone.
+            for one in grammar.reads.get("pairs", ()):
+                for literal in (*one.get("key_close", ()), *one.get("value_close", ())):
+                    if literal.startswith("</"):
+                        self._add(Kind.CLOSE, literal, is_special(literal), grammar)
         for name, framing in self.frames.items():
             self._frame_roles(name, framing)
         bodies = [body for entry in self.entries.values() for _, body, _ in entry.bodies]
@@ -145,11 +157,15 @@ class _Union:
             specials=_exact(role for role in self.inside if role.special),
             stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
             lead=_lead(marks),
+            own=_encode(dict.fromkeys(self.own)),
             ends=frozenset(self.ends),
         )
         self._targets(tables)
-        tables.opened = any(self.model is not None and grammar.opens(self.model) for grammar in self.grammars)
-        sections = [one for grammar in self.grammars for one in grammar.data.get("reasoning", ())]
+        sections = list(self._all("reasoning"))
+        # Beside others a grammar cannot say how every response begins, so it has to be chosen.
+        tables.opened = (self.chosen and any(one.get("begins") for one in sections)) or any(
+            self.model is not None and grammar.opens(self.model) for grammar in self.grammars
+        )
         tables.label = next((str(one["label"]).encode() for one in sections if "label" in one), b"")
         return tables
 
@@ -164,7 +180,7 @@ class _Union:
                 owner = f"opens calls of {other.grammar} already: list it in needs"
                 hint = f" and name its envelope {other.target!r} in a [[body]]" if other.kind is Kind.OPEN else ""
                 raise GrammarError(grammar.file, literal, owner + hint)
-        if old is not None and old.kind <= kind:
+        if old is not None and (old.kind < kind or (old.kind == kind and (old.special or not special))):
             return
         self.roles[key] = Role(kind, key, special, grammar.name, target, **more)
 
@@ -174,7 +190,14 @@ class _Union:
         return other if other is not None and other.attributes != attributes else None
 
     def _of(self, *kinds: Kind) -> Sentinels:
-        return _sentinels(role for role in self.roles.values() if role.kind in kinds)
+        """The markers of these kinds, once all roles are known."""
+        if kinds not in self.kinds:
+            self.kinds[kinds] = _sentinels(role for role in self.roles.values() if role.kind in kinds)
+        return self.kinds[kinds]
+
+    def _all(self, section: str) -> Iterator[Mapping[str, Any]]:
+        """The tables of this section in all files."""
+        return (one for grammar in self.grammars for one in grammar.reads.get(section, ()))
 
     def _spoken(self, grammar: Grammar) -> bool:
         """Does the model speak this grammar?"""
@@ -183,7 +206,7 @@ class _Union:
     # -- what the files say
 
     def _collect(self, grammar: Grammar) -> None:
-        data = grammar.data
+        data = grammar.reads
         for one in data.get("envelope", ()):
             entry = self.entries.setdefault(one["name"], _Entry())
             entry.declared = True
@@ -212,8 +235,9 @@ class _Union:
             for key, words in one.items():
                 if key.endswith(("_open", "_close", "separator")):
                     literals.setdefault(key, []).extend(words)
+            settings = {"styles": {b"": {"newline": bool(one.get("newline"))}}, "repeats": bool(one.get("repeats"))}
+            body = {"syntax": "pairs", "literals": literals, "headed": one.get("headed"), "settings": settings}
             for name in one.get("envelope", ()):
-                body = {"syntax": "pairs", "literals": literals}
                 self.entries.setdefault(name, _Entry()).bodies.append((one.get("order", 50), body, grammar))
         for one in data.get("tags", ()):
             family = self.families.setdefault(one.get("of", grammar.name), _Family(grammar))
@@ -221,6 +245,8 @@ class _Union:
                 family.grammar = grammar
             for opens, closes in one.get("sigils", ()):
                 both = (bars(opens), bars(closes)) if one.get("spelling") == "bars" else ([opens], [closes])
+                if len(both[0]) != len(both[1]):
+                    raise GrammarError(grammar.file, "tags.sigils", f"{opens!r} and {closes!r} differ in their bars")
                 family.sigils += zip(*both, strict=True)
             family.call += one.get("call", ())
             family.key += one.get("key", ())
@@ -241,32 +267,45 @@ class _Union:
                 framing.data.setdefault(key, []).extend(value)
             else:
                 framing.data[key] = value
-        family = next((one["of"] for one in grammar.data.get("tags", ()) if "of" in one), grammar.name)
+        family = next((one["of"] for one in grammar.reads.get("tags", ()) if "of" in one), grammar.name)
         framing.bodies += [(syntax, grammar.name, family) for syntax in data.get("bodies", ())]
         if "type" in data:
             framing.types[data["type"]] = grammar.name
 
     def _settle_names(self, grammar: Grammar) -> None:
-        """A body and a fence need an envelope that some file declares."""
+        """A body and a fence need an envelope that some file declares; what adds to a table needs that table."""
         wanted = [
             (f"{key}.envelope", one["envelope"])
             for key in ("body", "pairs")
-            for one in grammar.data.get(key, ())
+            for one in grammar.reads.get(key, ())
             if "envelope" in one
         ]
-        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.data.get("fence", ()) if "envelope" in one]
+        wanted += [("fence.envelope", [one["envelope"]]) for one in grammar.reads.get("fence", ()) if "envelope" in one]
         known = sorted(name for name, entry in self.entries.items() if entry.declared)
         for key, names in wanted:
             if names and not set(names) & set(known):
                 near = difflib.get_close_matches(names[0], known, 1)
                 hint = f", did you mean {near[0]}?" if near else "; list the file that has it in needs"
                 raise GrammarError(grammar.file, key, f"no [[envelope]] here is named {names[0]!r}{hint}")
+        added = [(section, one) for section in ("tags", "pairs") for one in grammar.reads.get(section, ())]
+        added += [("frame", grammar.reads["frame"])] if "frame" in grammar.reads else []
+        owners = [(section, f"{section}.of", one["of"]) for section, one in added if "of" in one]
+        owners += [
+            ("tags", "body.settings.of", one.get("settings", {}).get("of", grammar.name))
+            for one in grammar.reads.get("body", ())
+            if BODIES[one["syntax"]].table == "tags"
+        ]
+        for section, key, owner in owners:
+            if owner not in self.owners[section]:
+                near = difflib.get_close_matches(owner, self.owners[section], 1)
+                hint = f", did you mean {near[0]}?" if near else "; list it in needs"
+                raise GrammarError(grammar.file, key, f"no grammar here named {owner!r} has [[{section}]]{hint}")
 
     # -- roles
 
     def _standing_alone(self, grammar: Grammar) -> None:
         """Markers that need no envelope: sections, reasoning, control tokens, turns, results."""
-        data = grammar.data
+        data = grammar.reads
 
         def add(kind: Kind, literals: Iterable[str], special: bool, target: Any = None) -> None:
             for literal in literals:
@@ -289,6 +328,7 @@ class _Union:
             add(Kind.ANSWER, one.get("open", ()), bool(one.get("special")), "open")
             add(Kind.ANSWER, one.get("close", ()), bool(one.get("special")), "close")
         add(Kind.TURN, data.get("turn", {}).get("open", ()), True)
+        self.own += data.get("turn", {}).get("own", ())
         for one in data.get("result", ()):
             special = bool(one.get("special"))
             closers = _encode(one.get("close", ()))
@@ -304,10 +344,8 @@ class _Union:
         for literal in family.opening(family.call):
             self._add(Kind.TAG, literal, special, grammar, name)
         ending = family.ending
-        # Behind any opener a section begins, where the syntax does not say which tags hold others.
-        begins = None if family.tag_end else True
         for literal in family.opening(family.keys):
-            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, begins) if special else None)
+            self._add(Kind.KEY, literal, special, grammar, Sigil(ending, False, None) if special else None)
         for literal in family.closing([*family.call, *family.keys]):
             self._add(Kind.CLOSE, literal, special, grammar)
         if special:
@@ -317,8 +355,8 @@ class _Union:
             for literal in family.closing(family.wrapper):
                 self._add(Kind.SIGIL, literal, True, grammar, Sigil(ending, True, False))
             for opens, closes in family.starts:
-                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, begins))
-                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None if family.tag_end else False))
+                self._add(Kind.SIGIL, opens, True, grammar, Sigil(ending, False, None))
+                self._add(Kind.SIGIL, closes, True, grammar, Sigil(ending, True, None))
 
     def _envelope_roles(self, name: str, entry: _Entry) -> None:
         for literal, one, grammar in entry.open:
@@ -344,8 +382,12 @@ class _Union:
     def _targets(self, tables: Tables) -> None:
         leaks = tuple(role.literal.decode() for role in self.inside if role.special or role.kind is Kind.CLOSE)
         common = {"leaks": leaks, "quotes": self.quotes}
-        plain = Around(NOTHING, _sentinels(self.inside), tables.special, sentinels(_encode(self.quotes)))
-        families = {name: self._tags(family, plain) for name, family in self.families.items()}
+        control = _exact(role for role in self.inside if role.special and role.kind is Kind.CONTROL)
+        calls = self._of(Kind.OPEN, Kind.TAG)
+        quotes = sentinels(_encode(self.quotes))
+        plain = Around(NOTHING, _sentinels(self.inside), tables.special, quotes, control, calls)
+        parameters = self._parameters()
+        families = {name: self._tags(family, plain, *parameters) for name, family in self.families.items()}
         uses = {}
         for name, settings in families.items():
             around = replace(plain, close=settings["tags"].call_close)
@@ -357,7 +399,7 @@ class _Union:
             around = replace(plain, close=sentinels(frame.ends))
             settings = {**common, "around": around}
             reads = []
-            for syntax, grammar, family in sorted(framing.bodies, key=lambda body: _FRAMED.index(body[0])):
+            for syntax, grammar, family in sorted(framing.bodies, key=lambda body: FRAMED.index(body[0])):
                 more = {**families[family], "demanding": True} if syntax == "tags" else {}
                 reads.append(Use(BODIES[syntax], grammar, {**settings, **more}))
             tables.frames += (frame.bound(around, inner, tuple(reads), framing.types),)
@@ -377,24 +419,45 @@ class _Union:
     def _forms(self, tables: Tables, envelopes: Mapping[str, Envelope]) -> None:
         """Lines, fences and elements."""
         for grammar in self.grammars:
-            for place, one in enumerate(grammar.data.get("line", ())):
+            for place, one in enumerate(grammar.reads.get("line", ())):
                 for start in one.get("start", ("",)):
                     line = Line(one["syntax"], grammar.name, start, one.get("then", ""), tuple(one.get("others", ())))
                     self.lines.append((one.get("order", 100 + place), line))
-            for one in grammar.data.get("fence", ()):
+            for one in grammar.reads.get("fence", ()):
                 for language in one["languages"]:
                     if "envelope" in one:
                         tables.fences[language] = envelopes[one["envelope"]]
                     elif self.chosen or one["reads"] == "result" or self._spoken(grammar):
                         # An ordinary word: a fence of reasoning needs to be expected.
                         tables.fences[language] = one["reads"]
-            if "elements" in grammar.data:
-                tables.reserved = frozenset(grammar.data["elements"]["reserved"])
+            if "elements" in grammar.reads:
+                tables.reserved = frozenset(grammar.reads["elements"]["reserved"])
         tables.lines = tuple(line for _, line in sorted(self.lines, key=lambda pair: pair[0]))
         tables.words = sentinels(_encode({line.start for line in tables.lines if line.start}))
         tables.bare = envelopes.get("bare")
 
-    def _tags(self, family: _Family, plain: Around) -> dict[str, Any]:
+    def _parameters(self) -> tuple[Sentinels, Sentinels, Mapping[bytes, Mapping[str, Any]]]:
+        """The parameters of all families: what opens and closes them, and how the text behind each opener is taken."""
+        opens: tuple[set[bytes], set[bytes]] = (set(), set())
+        closes: tuple[set[bytes], set[bytes]] = (set(), set())
+        styles: dict[bytes, Mapping[str, Any]] = {}
+        for family in self.families.values():
+            for key in family.key:
+                style = {name: value for name, value in key.items() if name != "name"}
+                for opener in _encode(family.opening([key["name"]])):
+                    opens[not family.special].add(opener)
+                    styles.setdefault(opener.lower(), style)
+                closes[not family.special].update(_encode(family.closing([key["name"]])))
+        return sentinels(*map(tuple, opens)), sentinels(*map(tuple, closes)), styles
+
+    def _tags(
+        self,
+        family: _Family,
+        plain: Around,
+        all_open: Sentinels,
+        all_close: Sentinels,
+        all_styles: Mapping[bytes, Mapping[str, Any]],
+    ) -> dict[str, Any]:
         """The settings of the tags body for one family."""
 
         def made(words: Iterable[str]) -> Sentinels:
@@ -422,9 +485,7 @@ class _Union:
         # Where tags are tokens, one without a word that is known does not show that a value has ended.
         bare = {start.encode() for start, _ in family.starts} if family.tag_end else set()
         followers = sentinels(tuple(word for word in special if word not in bare))
-        others = [other for other in self.families.values() if other is not family]
-        strange_open = _other(key_open, (word for other in others for word in other.opening(other.keys)))
-        strange_close = _other(key_close, (word for other in others for word in other.closing(other.keys)))
+        strange_open, strange_close = _without(all_open, key_open), _without(all_close, key_close)
         after = joined(followers, key_open, strange_open, call_close, wrapper_close, openers)
 
         def compiled(opens: Sentinels, closes: Sentinels) -> Tags:
@@ -434,12 +495,12 @@ class _Union:
 
         tags = compiled(key_open, key_close)
         tags.strange = compiled(strange_open, strange_close)
-        styles = {
+        own_styles = {
             opener.encode().lower(): {name: value for name, value in key.items() if name != "name"}
-            for one in (*others, family)
-            for key in one.key
-            for opener in one.opening([key["name"]])
+            for key in family.key
+            for opener in family.opening([key["name"]])
         }
+        styles = {**all_styles, **own_styles}
         opens, closes = (made(starts) for starts in zip(*family.starts, strict=True))
         elements = Elements(
             joined(opens, closes),
@@ -451,7 +512,7 @@ class _Union:
         entities = any(
             one.get("entities") and self._spoken(grammar)
             for grammar in self.grammars
-            for one in grammar.data.get("tags", ())
+            for one in grammar.reads.get("tags", ())
         )
         return {
             "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
@@ -485,6 +546,9 @@ class _Union:
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
             for place in places:
                 uses[place].append(use)
+        if entry.headers and not uses["headed"]:
+            owner = next((grammar for _, _, grammar in entry.open), self.grammars[0])
+            raise GrammarError(owner.file, "envelope.headers", f"{name!r} has no [[body]] with headed = true")
         separators = tuple(dict.fromkeys(entry.separators))
         spellings = {word.encode(): literal for literal in separators for word in spelled(literal, True)}
         return Envelope(
@@ -505,21 +569,28 @@ class _Union:
             from_last="from_last" in entry.flags,
             shared="shared" in entry.flags,
             demand="demand" in entry.flags,
+            wordy=any(map(Envelope.is_wordy, spellings)),
+            unbracketed=any(not use.body.bracketed for use in uses["headed"]),
         )
+
+
+def _owns(grammar: Grammar, section: str) -> bool:
+    """Has the file a table of this section that adds to no other?"""
+    tables = grammar.reads.get(section, ())
+    return any("of" not in one for one in ([tables] if isinstance(tables, dict) else tables))
 
 
 def _encode(literals: Iterable[str]) -> tuple[bytes, ...]:
     return tuple(literal.encode() for literal in literals)
 
 
-def _other(own: Sentinels, words: Iterable[str]) -> Sentinels:
-    """The words that are not among these markers, special ones as they are written."""
-    exact: set[bytes] = set()
-    loose: set[bytes] = set()
-    for word in words:
-        (exact if is_special(word) else loose).add(word.encode())
-    folded = {word.lower() for word in loose}
-    return sentinels(tuple(sorted(exact - {*own.exact})), tuple(sorted(folded - {*own.loose})))
+def _without(markers: Sentinels, own: Sentinels) -> Sentinels:
+    """The markers that are not among a family's own."""
+    exact, loose = set(own.exact), set(own.loose)
+    return sentinels(
+        tuple(word for word in markers.exact if word not in exact),
+        tuple(word for word in markers.loose if word not in loose),
+    )
 
 
 def _sentinels(roles: Iterable[Role]) -> Sentinels:
@@ -580,7 +651,7 @@ def _asked(grammars: tuple[Grammar, ...], model: str) -> bool:
 
 def _asks(grammar: Grammar) -> bool:
     """Does this grammar read anything differently when one of its models is named?"""
-    data = grammar.data
+    data = grammar.reads
     return bool(
         "frame" in data
         or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))

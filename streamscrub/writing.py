@@ -58,7 +58,7 @@ def write_call(
 def _settings(grammar: Grammar, render: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:
     """What a body's writer gets: the settings of its reader, the texts of the file, and the tool."""
     settings = dict(_reader(grammar, render["body"], render.get("form", {}).get("call_open") == ""))
-    for one in grammar.data.get("body", ()):
+    for one in grammar.reads.get("body", ()):
         if one["syntax"] == render["body"]:
             settings |= {key: one[key] for key in ("quotes",) if key in one}
     settings["form"] = render.get("form", {})
@@ -71,7 +71,7 @@ def _settings(grammar: Grammar, render: Mapping[str, Any], tool: Tool | None) ->
 def _reader(grammar: Grammar, syntax: str, named: bool) -> Mapping[str, Any]:
     """The settings of the grammar's own reader, or of one of a grammar that it needs."""
     tables = tables_for([grammar], None)
-    for name in (grammar.name, *grammar.data.get("needs", ())):
+    for name in (grammar.name, *grammar.reads.get("needs", ())):
         found = _reader_settings(tables, name, syntax, named)
         if found is not None:
             return found

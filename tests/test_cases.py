@@ -19,9 +19,6 @@ CASES: Final = Path(__file__).resolve().parent / "cases"
 # These two files have schemas of their own and are read by the tests of what they are about.
 OTHER_SCHEMA: Final = {"render.jsonl", "response_template.jsonl"}
 
-# Families whose grammar files come with the next milestone. Their cases are run, must hold every guarantee, and are
-# counted in the summary; what they expect is not required yet. Nothing else may be in this list.
-LATER_FAMILIES: Final[frozenset[str]] = frozenset()
 # Case id -> why the case and the contract cannot both be right. Run and reported, not failed.
 DISPUTED: Final[dict[str, str]] = {}
 
@@ -92,8 +89,6 @@ def typed(value: Any) -> Any:
 
 def group_of(case: dict[str, Any]) -> str:
     """Why a case may differ, or "" if it may not."""
-    if case["family"] in LATER_FAMILIES:
-        return "later families"
     if case["contested"]:
         return "contested"
     return "disputed" if case["id"] in DISPUTED else ""
@@ -121,18 +116,16 @@ def test_ids_are_distinct() -> None:
 
 
 def test_the_lists_name_what_exists() -> None:
-    families = {case["family"] for case in all_cases()}
-    assert set() == LATER_FAMILIES - families
     assert set() == DISPUTED.keys() - {case["id"] for case in all_cases()}
 
 
 def summary_lines() -> list[str]:
     """For the end of the test run: how the cases came out that do not fail."""
     lines = []
-    for group in ("contested", "disputed", "later families"):
+    for group in ("contested", "disputed"):
         differing = OUTCOMES.differing.get(group, [])
         if differing or OUTCOMES.passed[group]:
             lines.append(f"cases, {group}: {OUTCOMES.passed[group]} as expected, {len(differing)} differ")
-            if group != "later families" and differing:
+            if differing:
                 lines.append("  differ: " + " ".join(differing))
     return lines

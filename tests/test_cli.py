@@ -96,7 +96,9 @@ def test_scrub_writes_calls_and_rejected_calls_as_lines(run: Run, tools: str, tm
     call, rejected = records(calls)
     assert (call["number"], call["name"], call["arguments"]) == (0, "find", {"q": "a"})
     assert "rejected" not in call
-    assert {"kind": "quotes", "where": "arguments.q", "before": "'a'", "after": '"a"'} in call["repairs"]
+    (quotes,) = [repair for repair in call["repairs"] if repair["kind"] == "quotes" and repair["where"] != "name"]
+    assert (quotes["where"], quotes["before"], quotes["after"]) == ("arguments.q", "'a'", '"a"')
+    assert (DAMAGED + UNKNOWN).encode()[slice(*quotes["span"])] == b"'a'"
     assert (call["raw"], call["span"], call["grammar"]) == (DAMAGED, [0, len(DAMAGED)], "hermes")
     assert (rejected["rejected"], rejected["name"], rejected["raw"]) == ("unknown_tool", "erase", UNKNOWN)
 
@@ -375,6 +377,13 @@ def test_grammars_explains_the_choice_for_a_model(run: Run) -> None:
     assert "no grammar file names this model" in run("grammars", "--model", "").out
 
 
+def test_grammars_says_when_responses_start_in_reasoning_and_how_to_undo_it(run: Run) -> None:
+    told = run("grammars", "--model", "Qwen/QwQ-32B").out
+    assert "responses start inside the reasoning: opened_for 'qwq-32b' of think" in told
+    assert "pass prefill='</think>'" in told
+    assert "inside the reasoning" not in run("grammars", "--model", "qwen3-coder").out
+
+
 # check
 
 EXAMPLE: Final = """
@@ -484,6 +493,45 @@ rejected = ["withheld"]
         (body('envelope = ["x"]'), "body.syntax: is missing"),
         (body('envelope = ["x"]\nsyntax = "tags"'), "body.syntax: tags need a [[tags]] table"),
         (body('envelope = ["x"]\nsyntax = "json_call"\norder = "1"'), "body.order: must be a whole number"),
+        (body('envelope = ["x"]\nsyntax = "typed_values"'), "body.syntax: typed_values need a [[tags]] table"),
+        (
+            body('envelope = ["x"]\nsyntax = "nested"'),
+            'nested need no [[body]]: a [[tags]] table with syntax = "nested"',
+        ),
+        (body('envelope = ["x"]\nsyntax = "pairs"'), "pairs need no [[body]]: a [[pairs]] table makes it"),
+        (
+            body(
+                'envelope = ["x"]\nsyntax = "tags"\nsettings = { of = "claude" }\n[[tags]]\nsigils = [["<z:", "</z:"]]'
+            ),
+            "body.settings.of: no grammar here named 'claude' has [[tags]]; list it in needs",
+        ),
+        (
+            body('envelope = ["x"]\nsyntax = "json_call"\nsettings = { name_key = 3 }'),
+            "body.settings.name_key: must be",
+        ),
+        (
+            body('envelope = ["x"]\nsyntax = "json_call"\nsettings = { nam_key = "x" }'),
+            "body.settings.nam_key: json_call has no such setting, did you mean name_key?",
+        ),
+        (
+            body('envelope = ["x"]\nsyntax = "pformat"\nsettings = { x = 1 }'),
+            "pformat has no such setting; it has none",
+        ),
+        ('name = "mine"\n[[line]]\nsyntax = "nope"', "line.syntax: 'nope' is none of action, bare, glm_line"),
+        ('name = "mine"\n[[line]]\nsyntax = "acton"', "did you mean action?"),
+        (
+            'name = "mine"\n[render]\ncall = "<x>{nmae}</x>"',
+            "render.call: no field is named {nmae}, did you mean name?",
+        ),
+        ('name = "mine"\n[render.form]\nvalue = "{vaule}"', "render.form.value: no field is named {vaule}"),
+        ('name = "mine"\n[frame]\nbodies = ["tags"]', "frame.bodies: tags need a [[tags]] table in this file"),
+        ('name = "mine"\n[frame]\nroute = [{ channel = "x" }]', "frame.route.to: is missing"),
+        ('name = "mine"\n[[pairs]]\nof = "gml"\n[[example]]\ntext = ""', "pairs.of: no grammar here named 'gml'"),
+        ('name = "mine"\n[[tags]]\nsigils = [["<z:", ""]]', "tags.sigils: must be a list of pairs"),
+        (
+            envelope('name = "x"\nopen = ["<<x>>"]\nheaders = ["{name}=="]\nseparators = ["=="]'),
+            "envelope.headers: 'x' has no [[body]] with headed = true",
+        ),
         ('name = "mine"\n[[tags]]\nsigils = ["<", "</"]', "tags.sigils: must be a list of pairs"),
         ('name = "mine"\n[[tags]]\nsigils = [["<", "</"]]\nkey = [{}]', "tags.key.name: is missing"),
         ('name = "mine"\n[[tags]]\ncall = ["x"]', "tags.sigils: is missing"),

@@ -194,9 +194,7 @@ def test_all_events_are_in_the_readme() -> None:
 def test_the_families_of_the_readme_are_those_of_the_files() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     expected = [
-        f"| [`{grammar.name}`](grammars/{grammar.file}) | {grammar.data['title']} | "
-        f"{', '.join(f'`{model}`' for model in grammar.models) or 'any'} |"
-        for grammar in shipped().values()
+        f"| [`{grammar.name}`](grammars/{grammar.file}) | {grammar.data['title']} |" for grammar in shipped().values()
     ]
     assert re.findall(r"^\| \[`\w+`\]\(grammars/.*$", readme, re.MULTILINE) == expected
 
@@ -204,6 +202,13 @@ def test_the_families_of_the_readme_are_those_of_the_files() -> None:
 def test_the_page_of_formats_is_that_of_the_files() -> None:
     page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     assert page == formats_page(), "a grammar file has changed: run make formats"
+
+
+def test_the_page_of_formats_leads_to_the_file_that_owns_an_envelope_and_to_each_file() -> None:
+    page = formats_page()
+    assert "in [`tool_call`](#tool_call)" in page
+    assert "](#hunyuan)" not in page.split("\n## ", 1)[1]
+    assert all(f"(../grammars/{grammar.file})" in page for grammar in shipped().values())
 
 
 def test_every_body_syntax_has_words_on_the_page_of_formats() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
-from streamscrub import awrap, wrap
+from streamscrub import StreamScrubber, awrap, scrub, wrap
+from streamscrub.reading import plain_run
+from streamscrub.sentinels import sentinels
 
 from .feeding import scrub_all_ways
 
@@ -160,7 +163,8 @@ def test_an_opener_that_only_words_follow_does_not_run() -> None:
     result = scrub_all_ways('You may write <invoke name="memo"> there.', TOOLS)
     assert (result.text, result.calls) == ("You may write there.", [])
     assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "memo")]
-    assert [call.name for call in scrub_all_ways('<invoke name="noop"> then words', TOOLS).calls] == ["noop"]
+    assert [one.reason for one in scrub_all_ways('<invoke name="noop"> then words', TOOLS).rejected] == ["malformed"]
+    assert [call.name for call in scrub_all_ways('<invoke name="noop">\nThen words', TOOLS).calls] == ["noop"]
 
 
 INTERPRETER: Final = [tool("code_interpreter", 1, code=_STRING)]
@@ -188,3 +192,26 @@ def test_a_pseudo_tool_may_hold_the_call_one_level_down(key: str) -> None:
     wire = json.dumps({"name": "call_tool", "arguments": {key: inner}})
     result = scrub_all_ways(f"<tool_call>{wire}</tool_call>", TOOLS)
     assert [(call.name, call.arguments) for call in result.calls] == [("memo", inner["arguments"])]
+
+
+@pytest.mark.parametrize("marker", ["◁x", "«x", "<«", "⟦tool"])
+def test_a_marker_beyond_ascii_is_seen_in_a_delta_of_text(marker: str) -> None:
+    run = plain_run((), sentinels((marker.encode(),)))
+    assert run.loud(f"a{marker}") is not None
+    assert run.loud("a") is None
+
+
+def test_an_object_of_a_client_library_is_refused_with_what_to_pass() -> None:
+    chunk = SimpleNamespace(choices=[])
+    wrongs: list[Any] = [chunk, {"choices": []}]
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match=r"pass the text of its delta, choices\[0\]\.delta\.content"):
+            StreamScrubber().feed(wrong)
+    with pytest.raises(TypeError, match=r"choices\[0\]\.delta\.content"):
+        list(wrap(wrongs))
+    with pytest.raises(TypeError, match="pass the text of its message to scrub"):
+        wrap(wrongs[0])
+    with pytest.raises(TypeError, match="wrap reads an iterable of deltas"):
+        scrub(["a", "b"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="pass the text of the delta"):
+        StreamScrubber().feed(3)  # type: ignore[arg-type]

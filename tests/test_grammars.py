@@ -8,8 +8,9 @@ from typing import Any, Final
 import pytest
 
 from fuzz.literals import GRAMMARS as FOLDER
-from streamscrub import Grammar, StreamScrubber, scrub
+from streamscrub import Grammar, GrammarError, StreamScrubber, scrub
 from streamscrub.events import Scrubbed
+from streamscrub.grammar import shipped
 
 from .feeding import scrub_all_ways
 from .test_cases import collapsed
@@ -84,3 +85,54 @@ def test_every_file_says_what_it_is(stem: str) -> None:
     assert {"title", "source"} <= grammar.data.keys()
     titles = [example["title"] for example in grammar.examples]
     assert len(titles) == len(set(titles)) <= 12
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_file_is_valid_and_read_in_two_parts_that_make_the_whole(name: str) -> None:
+    grammar = shipped()[name]
+    whole = Grammar.load(FOLDER / grammar.file)
+    assert whole.data == grammar.data
+    assert set(whole.data) - set(grammar.reads) <= {"render", "dialect", "wording", "example"}
+
+
+# Separators that begin with what a name may hold, too.
+
+
+@pytest.mark.parametrize("separator", [":", "::", "=>", "=", "...", "/", "#", "~>", "@", "args", "->", ", "])
+def test_a_separator_may_begin_as_a_name_does(separator: str) -> None:
+    source = f"""
+name = "mine"
+[[envelope]]
+name = "mine"
+open = ["<<call>>"]
+close = ["<</call>>"]
+chains = true
+headers = ["{{name}}{separator}"]
+separators = ["{separator}"]
+[[body]]
+envelope = ["mine"]
+syntax = "json_arguments"
+headed = true
+"""
+    mine = Grammar.parse(source.encode(), "mine.toml")
+    text = f'<<call>>find_it{separator}{{"q": "a"}} ping {separator} {{}}<</call>>.'
+    result = scrub_all_ways(text, grammars=[mine])
+    assert [(call.name, call.arguments) for call in result.calls] == [("find_it", {"q": "a"}), ("ping", {})]
+    assert (result.text, result.calls[0].repairs) == (".", ())
+
+
+def test_an_opener_that_carries_a_name_without_a_body_for_it_raises_nothing() -> None:
+    source = b"""
+name = "mine"
+envelope = [{ name = "mine", open = ["<my:call>"], close = ["</my:call>"], attributes = true }]
+body = [{ envelope = ["mine"], syntax = "json_call" }]
+"""
+    mine = Grammar.parse(source, "mine.toml")
+    call = '<my:call name="x">{"name": "find", "arguments": {}}</my:call>'
+    assert [one.name for one in scrub_all_ways(call, grammars=[mine]).calls] == ["find"]
+    assert scrub_all_ways('<my:call name="x"/>', grammars=[mine]).calls == []
+
+
+def test_loading_a_name_says_how_a_shipped_grammar_is_chosen() -> None:
+    with pytest.raises(GrammarError, match=r"shipped grammar, as in grammars=\['hermes'\]"):
+        Grammar.load("hermes")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamscrub.host import announces, intent
-from streamscrub.host.intent import LANGUAGES, Intent
+from streamscrub.host.announcements import LANGUAGES, Intent
 
 TABLE: Final[dict[Intent, list[str]]] = {
     "announces": [

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import streamscrub.host
 from streamscrub import RejectedCall, ToolCall, scrub
 from streamscrub.events import REJECT_REASONS
 from streamscrub.host import (
     Announced,
+    AuditLog,
     CutAnswer,
     DroppedCall,
     EmptyReply,
@@ -22,13 +27,16 @@ from streamscrub.host import (
     LoopGuard,
     Problem,
     Reply,
+    Tally,
     Turn,
     UnknownTool,
     Unreliable,
     close_names,
     gave_up,
     invalid_arguments_message,
+    recover_content,
     reply_of,
+    session_record,
     truncation_message,
     unknown_tool_message,
     validate,
@@ -355,3 +363,67 @@ def test_a_field_cannot_carry_markup_into_the_answer() -> None:
 def test_no_sentence_for_a_word_that_is_no_reason() -> None:
     with pytest.raises(ValueError, match="no reason"):
         nudge("zap", "a", 1)
+
+
+@pytest.mark.parametrize("reason", ["length", "MAX-TOKENS", "FINISH_REASON_MAX_TOKENS", None])
+def test_a_limit_is_known_in_every_spelling(reason: str | None) -> None:
+    assert Reply(finish_reason=reason).cut
+
+
+def test_an_end_in_a_call_is_known_in_every_spelling() -> None:
+    assert Reply(finish_reason="Tool-Calls").meant_to_call
+
+
+# Tools in any shape, and whole responses
+
+
+SHAPES: Final = [
+    {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}},
+    {"type": "function", "function": {"name": "add", "parameters": {"required": ["a"]}}},
+    {"name": "add", "input_schema": {"required": ["a"]}},
+    {"toolSpec": {"name": "add", "inputSchema": {"json": {"required": ["a"]}}}},
+    Tool("add", {"required": ["a"]}),
+]
+
+
+@pytest.mark.parametrize("tool", SHAPES, ids=str)
+def test_helpers_take_a_tool_of_any_shape(tool: Any) -> None:
+    assert [problem.field for problem in validate({}, tool)] == ["a"]
+    result = scrub('<tool_call>{"name": "add"}</tool_call><tool_call>{"name": "sum_up"}</tool_call>', [tool])
+    assert InvalidArguments().judge(result.calls[0], tool).action == "return_error"
+    assert "Offered: add" in UnknownTool().judge(result.rejected[0], [tool]).message
+    assert UnknownTool("rewrite", "add").judge(result.rejected[0], [tool, "other"]).action != "fail"
+    assert session_record("x", result, tools=[tool])["tools"]
+
+
+def test_what_is_no_tool_is_said() -> None:
+    with pytest.raises(TypeError, match="expected a Tool or a dict"):
+        validate({}, "add")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the record of one tool"):
+        validate({}, {"functionDeclarations": [{"name": "a"}, {"name": "b"}]})
+    (call,) = scrub('<tool_call>{"name": "sum_up"}</tool_call>', [{"name": "add"}]).rejected
+    with pytest.raises(TypeError, match="a list of tools or names"):
+        UnknownTool().judge(call, {"name": "add"})
+
+
+def test_a_whole_response_stands_for_its_events(tmp_path: Path) -> None:
+    result = scrub("Hi <tool_call>{'name': 'ping'}</tool_call>")
+    assert list(result) == result.events
+    assert reply_of(result) == reply_of(result.events)
+    assert Tally().add("m", result) == Tally().add("m", result.events)
+    assert AuditLog(tmp_path / "audit.jsonl").add(result) == 1
+
+
+@pytest.mark.parametrize("blocks", ["text", b"text", {"type": "text"}, None, ["text"]])
+def test_content_that_is_no_list_of_blocks_is_said(blocks: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected a (?:list of content blocks|dict with a type)"):
+        recover_content(blocks, ids=iter(["a"]))
+
+
+def test_a_function_of_the_package_hides_no_module() -> None:
+    assert importlib.import_module("streamscrub.host.announcements").intent is streamscrub.host.intent
+
+
+def test_every_exported_name_is_in_the_documentation() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "host.md").read_text(encoding="utf-8")
+    assert [name for name in streamscrub.host.__all__ if not re.search(rf"\b{name}\b", page)] == []

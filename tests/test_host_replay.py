@@ -211,14 +211,15 @@ KEYS: Final = (
     "options", "expect", "finish_reason", "streamscrub", "calls", "index", "id", "body", "text_base64", "event",
     "span",
 )  # fmt: skip
-json_values: Any = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(KEYS), inner | st.sampled_from(["assistant", "stop"]), max_size=5)
-    ),
-    max_leaves=12,
-)
+
+
+def containers(inner: Any) -> Any:
+    values = st.one_of(inner, st.sampled_from(["assistant", "stop"]))
+    return st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), values, max_size=5))
+
+
+leaves: Any = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8))
+json_values: Any = st.recursive(leaves, containers, max_leaves=12)
 
 
 @settings(max_examples=200)

@@ -91,7 +91,7 @@ def test_the_table_has_the_least_reliable_first() -> None:
     assert tally.table().splitlines() == [
         "model      responses  calls  clean  repaired  names  rejected  cut  given up  leaked  rate",
         "bad                2      8      6         2      1         2    2         1       0   60%",
-        "(unknown)          1      0      0         0      0         0    0         0       0  100%",
+        "(unknown)          1      0      0         0      0         0    0         0       0     -",
         "good               1      4      4         0      0         0    0         0       0  100%",
         "all                4     12     10         2      1         2    2         1       0   71%",
         "  bad: rejected as truncated 2",

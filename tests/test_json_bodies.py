@@ -105,9 +105,9 @@ DEEPSEEK_END = "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
     ("text", "kinds"),
     [
         (f'{OPEN}\n```json\n{{"name":"get_weather","arguments":{GRAZ}}}\n```\n{CLOSE}', ["fence"]),
-        (f'{OPEN}\n```json\n{{"name":"get_weather","arguments":{GRAZ}\n```\n{CLOSE}', ["fence", "missing_bracket"]),
+        (f'{OPEN}\n```json\n{{"name":"get_weather","arguments":{GRAZ}\n```\n{CLOSE}', ["missing_bracket", "fence"]),
         (f"{DEEPSEEK}{GRAZ}{DEEPSEEK_END}", []),
-        (f"{DEEPSEEK}{GRAZ[:-1]}{DEEPSEEK_END}", ["fence", "missing_bracket"]),
+        (f"{DEEPSEEK}{GRAZ[:-1]}{DEEPSEEK_END}", ["missing_bracket", "fence"]),
     ],
 )
 def test_a_fence_around_a_body_is_no_part_of_it(text: str, kinds: list[str]) -> None:

@@ -61,7 +61,7 @@ def test_every_reason_of_a_cut_is_one(reason: str | None) -> None:
         assert expected == scrub(text, case["tools"], finish_reason=reason, **case["options"]), case["id"]
 
 
-@pytest.mark.parametrize("reason", ["tool_calls", "end_turn", "tool_use", "eos"])
+@pytest.mark.parametrize("reason", ["tool-calls", "END_TURN", "FINISH_REASON_STOP", "eos_token", "complete"])
 def test_every_ordinary_reason_is_one(reason: str) -> None:
     for case in WITH_CALLS[::5]:
         expected = scrub(case["text"], case["tools"], finish_reason="stop", **case["options"])

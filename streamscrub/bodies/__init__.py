@@ -8,6 +8,7 @@ from . import (
     glm_line,
     json_arguments,
     json_call,
+    key_lines,
     keyed_call,
     loose_object,
     nested,
@@ -34,6 +35,7 @@ BODIES: Final[dict[str, Body]] = {
         pformat,
         loose_object,
         glm_line,
+        key_lines,
         text,
     )
 }

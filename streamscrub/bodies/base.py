@@ -87,7 +87,9 @@ class Body:
     ``reader(start, around, offer, settings)`` makes a reader whose body begins at buffer index ``start``.
     ``decode(raw, ending, context)`` reads the body (``ending`` says what ended it).
     ``write(name, arguments, settings)`` is its inverse. ``again`` matches what begins another body directly behind one,
-    besides a bracket; a second pattern matches what may still become that at the end of the bytes.
+    besides a bracket; a second pattern matches what may still become that at the end of the bytes. ``settings`` are
+    the options that a grammar file may set, with their kind: "string", "flag" or "strings". ``table`` is the section of
+    a file that holds its tags, if it has any; of ``tabled`` syntaxes that section makes the bodies, too.
     """
 
     name: str
@@ -95,3 +97,7 @@ class Body:
     decode: Callable[[bytes, Ending, Context], list[Written]]
     write: Callable[[str, dict[str, Any], Settings], str]
     again: tuple[re.Pattern[bytes], re.Pattern[bytes]] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    table: str = ""
+    tabled: bool = False
+    bracketed: bool = True  # behind a header it begins with a bracket; else right behind the header

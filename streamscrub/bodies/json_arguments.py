@@ -6,13 +6,14 @@ import json
 import re
 from typing import Any, Final
 
+from ..edits import in_bytes
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..repair import Unreadable, complete
 from .base import Body, Context, Ending, Settings, Written, dumped
-from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle
+from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle, under_arguments
 
 # A string that holds an object, and how it begins.
 _HELD: Final = re.compile(rb'"(?:[ \t]|\\[nrt]){0,8}+\{')
@@ -78,11 +79,12 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.fault = str(error)
         return [call]
     value = loaded.value
+    repairs = in_bytes(under_arguments(loaded.repairs), raw)
     several = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
     calls = []
     for item in value if several else [value]:
-        one = Written(name, item, end=len(raw), repairs=list(loaded.repairs))
-        one.strategy = loaded.strategy if loaded.repairs else ""
+        one = Written(name, item, end=len(raw), repairs=list(repairs))
+        one.strategy = loaded.strategy if repairs else ""
         _unwrap(one, tool.properties if tool is not None else {})
         settle(one)
         calls.append(one)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ..edits import in_bytes
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import MAX_REPAIR_TEXT
@@ -28,15 +31,41 @@ PSEUDO_TOOLS: Final = frozenset(
 )
 # What is no repair where a format writes its objects as Python does (``python`` in the settings).
 _PYTHON: Final = frozenset(("quotes", "key_quotes", "python_literal"))
+# How the path to the arguments of a call begins, in a body with one call or several.
+_ARGUMENTS_PATH: Final = re.compile(
+    rf"^(?:(?:tool_calls)?\[[0-9]+\]\.)?(?:function\.)?(?:{'|'.join(ARGUMENT_KEYS)})(?=[.\[]|\Z)"
+)
 _LEADING: Final = b"call:"  # a word that some models put before the object
 
-ENVELOPE_KEYS: Final = (*NAME_KEYS, *ARGUMENT_KEYS, *_SIDE_KEYS)
-
-# The same keys as the reader sees them.
-_NAMES: Final = frozenset(key.encode() for key in NAME_KEYS)
-_ARGUMENTS: Final = frozenset(key.encode() for key in ARGUMENT_KEYS)
 _THOUGHT: Final = b"thought"  # stands before the list in some envelopes
-_ENVELOPE: Final = _NAMES | _ARGUMENTS | {key.encode() for key in _SIDE_KEYS}
+
+
+class Keys:
+    """Under which keys a call's name and arguments may stand, the format's own first."""
+
+    __slots__ = ("arguments", "envelope", "known", "names", "raw_arguments", "raw_names")
+
+    def __init__(self, name: str = "", arguments: str = "") -> None:
+        self.names: Final = (*([name] if name else ()), *NAME_KEYS)
+        self.arguments: Final = (*([arguments] if arguments else ()), *ARGUMENT_KEYS)
+        self.envelope: Final = (*self.names, *self.arguments, *_SIDE_KEYS)  # those that no tool has to declare
+        # The same keys as the reader sees them.
+        self.raw_names: Final = frozenset(key.encode() for key in self.names)
+        self.raw_arguments: Final = frozenset(key.encode() for key in self.arguments)
+        self.known: Final = frozenset((*(key.encode() for key in self.envelope), _THOUGHT))
+
+    def __deepcopy__(self, memo: object) -> Keys:
+        return self
+
+
+KEYS: Final = Keys()
+_PLAIN: Final[Settings] = {}
+
+
+def keys_of(settings: Settings) -> Keys:
+    """The keys of a grammar: ``settings["name_key"]`` and ``settings["arguments_key"]`` if it has its own."""
+    own = settings.get("name_key", ""), settings.get("arguments_key", "")
+    return Keys(*own) if any(own) else KEYS
 
 
 class CallWatch:
@@ -46,10 +75,11 @@ class CallWatch:
     at its first foreign key.
     """
 
-    __slots__ = ("_arguments_depth", "_offer", "bare", "declared", "from_", "name", "named", "to", "tool")
+    __slots__ = ("_arguments_depth", "_keys", "_offer", "bare", "declared", "from_", "name", "named", "to", "tool")
 
-    def __init__(self, offer: Offer, bare: bool = False) -> None:
+    def __init__(self, offer: Offer, keys: Keys = KEYS, bare: bool = False) -> None:
         self._offer = offer
+        self._keys = keys
         self.bare = bare
         self.name: str | None = None  # the first name, as written
         self.tool: Tool | None = None
@@ -65,7 +95,7 @@ class CallWatch:
 
     def key(self, depth: int, key: bytes) -> bool:
         if not self._arguments_depth:
-            return not self.bare or key in _ENVELOPE or key == _THOUGHT
+            return not self.bare or key in self._keys.known
         if depth != self._arguments_depth:
             return True
         word = key.decode("utf-8", "replace")
@@ -74,7 +104,7 @@ class CallWatch:
         return known or not self.bare or self.tool is None or _is_variant(word, self.tool)
 
     def string(self, depth: int, key: bytes, value: bytes) -> bool:
-        if self._arguments_depth or key not in _NAMES:
+        if self._arguments_depth or key not in self._keys.raw_names:
             return True
         name = _unquote(value)
         if not name.strip():
@@ -88,7 +118,7 @@ class CallWatch:
         return self.tool is not None
 
     def opened(self, depth: int, key: bytes, bracket: int, at: int) -> bool:
-        if self._arguments_depth or key not in _ARGUMENTS:
+        if self._arguments_depth or key not in self._keys.raw_arguments:
             return True
         self._arguments_depth = depth
         if self.from_ < 0:
@@ -128,7 +158,7 @@ class CallReader(JsonReader):
     __slots__ = ("watch",)
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
-        self.watch = CallWatch(offer, bare=bool(settings.get("bare")))
+        self.watch = CallWatch(offer, keys_of(settings), bare=bool(settings.get("bare")))
         super().__init__(start, around, self.watch)
 
     def _open(self, buf: bytearray, end: int, final: bool) -> int:
@@ -153,9 +183,9 @@ class CallReader(JsonReader):
         return (start, stop if stop >= 0 else self.keep) if start >= 0 else (-1, -1)
 
 
-def scan(raw: bytes, offer: Offer) -> CallWatch:
+def scan(raw: bytes, offer: Offer, settings: Settings = _PLAIN) -> CallWatch:
     """The first name and the place of the arguments in a value that may be cut."""
-    watch = CallWatch(offer)
+    watch = CallWatch(offer, keys_of(settings))
     JsonReader(0, Around(), watch).read(bytearray(raw), len(raw), True)
     return watch
 
@@ -174,9 +204,9 @@ class Form:
     of an object with its end. ``keys`` are those that no tool has to declare.
     """
 
-    name: Callable[[bytes, Offer], str | None]
+    name: Callable[[bytes, Context], str | None]
     read: Callable[[Any, Context], list[Written]]
-    keys: Callable[[Offer], tuple[str, ...]]
+    keys: Callable[[Context], tuple[str, ...]]
 
 
 def decode_with(form: Form, body: bytes, offset: int, ending: Ending, context: Context) -> list[Written]:
@@ -193,7 +223,7 @@ def _cut(form: Form, body: bytes, offset: int, context: Context) -> list[Written
         if whole:
             calls += _calls(form, piece, start + offset, context)
         elif piece.strip() or headed is not None:
-            name = form.name(piece, context.offer) or headed
+            name = form.name(piece, context) or headed
             calls.append(Written(name, start=start + offset, end=end + offset, complete=False))
     if calls and calls[-1].complete:
         calls[-1].repairs.append(Repair("missing_bracket", "", "", "]"))
@@ -223,24 +253,43 @@ def _split(raw: bytes) -> list[tuple[int, int, bool]]:
 
 def _calls(form: Form, raw: bytes, offset: int, context: Context) -> list[Written]:
     """The calls of a value that has its end."""
-    name = form.name(raw, context.offer) or context.settings.get("name")
+    name = form.name(raw, context) or context.settings.get("name")
     tool = context.offer.resolve(name).tool if name else None
     try:
-        loaded = read(raw.decode("utf-8", "replace"), tool, context, form.keys(context.offer))
+        loaded = read(raw.decode("utf-8", "replace"), tool, context, form.keys(context))
     except Unreadable as error:
         return [Written(name, start=offset, end=offset + len(raw), fault=str(error))]
     found = [call for value in _objects(loaded.value) for call in form.read(value, context)]
     python = context.settings.get("python")
-    repairs = [repair for repair in loaded.repairs if not (python and repair.kind in _PYTHON)]
+    kept = [one for one in loaded.repairs if not (python and one.kind in _PYTHON)]
+    repairs = [replace(one, where=_path(one.where)) for one in in_bytes(kept, raw, offset)]
+    if found and _place(found, raw, offset):
+        _share(found, repairs, loaded.strategy)
+        return found
     for call in found:
         call.repairs[:0] = repairs
         call.strategy = loaded.strategy if repairs else call.strategy
-    if found:
-        _place(found, raw, offset)
     return found
 
 
-def read(text: str, tool: Tool | None, context: Context, envelope: tuple[str, ...] = ENVELOPE_KEYS) -> Loaded:
+def _path(where: str) -> str:
+    """A place in a call object as a place in the call."""
+    return _ARGUMENTS_PATH.sub("arguments", where)
+
+
+def _share(found: list[Written], repairs: list[Repair], strategy: str) -> None:
+    """Give each call the repairs of its own stretch of the body; the stretches have no gaps."""
+    starts = [call.start for call in found]
+    shares: list[list[Repair]] = [[] for _ in found]
+    for one in repairs:
+        assert one.span is not None
+        shares[max(bisect_right(starts, one.span[0]) - 1, 0)].append(one)
+    for call, share in zip(found, shares, strict=True):
+        call.repairs[:0] = share
+        call.strategy = strategy if share else call.strategy
+
+
+def read(text: str, tool: Tool | None, context: Context, envelope: tuple[str, ...] = KEYS.envelope) -> Loaded:
     """Load a body with the anchors that the tool gives. Raises ``Unreadable``.
 
     ``envelope`` are keys that may stand around the arguments.
@@ -272,18 +321,20 @@ def _objects(value: Any) -> list[Any]:
     return out
 
 
-def _place(found: list[Written], raw: bytes, offset: int) -> None:
-    """Give each call its stretch of the body: up to the next one's start."""
+def _place(found: list[Written], raw: bytes, offset: int) -> bool:
+    """Give each call its stretch of the body. False if the structure does not tell where they stand."""
     size, count = len(raw), len(found)
     pieces = [(0, size, True)]
     if count > 1:
         at = max(raw.find(b"[", raw.find(b'"tool_calls"')), 0) if raw.lstrip()[:1] == b"{" else 0
         pieces = [(start + at, end + at, whole) for start, end, whole in _split(raw[at:])]
-    if len(pieces) != count:
+    known = len(pieces) == count
+    if not known:
         # Where the items stand cannot be told from the structure; every call still gets bytes of its own.
         pieces = [(size * k // count, size * (k + 1) // count, True) for k in range(count)]
     for call, (start, end, _) in zip(found, pieces, strict=True):
         call.start, call.end = start + offset, end + offset
+    return known
 
 
 def _call(value: Any, context: Context) -> list[Written]:
@@ -291,8 +342,8 @@ def _call(value: Any, context: Context) -> list[Written]:
     if not isinstance(value, dict):
         return [Written(None, fault="not an object")]
     repairs: list[Repair] = []
-    record = _flat(value, repairs)
-    name_key = next((key for key in NAME_KEYS if isinstance(record.get(key), str) and record[key].strip()), None)
+    record, keys = _flat(value, repairs), keys_of(context.settings)
+    name_key = next((key for key in keys.names if isinstance(record.get(key), str) and record[key].strip()), None)
     name = record[name_key] if name_key is not None else context.settings.get("name")
     if name is None:
         return [Written(None, fault="no name", repairs=repairs)]
@@ -301,7 +352,7 @@ def _call(value: Any, context: Context) -> list[Written]:
     call = Written(name, repairs=repairs)
     identity = next((record[key] for key in _ID_KEYS if key in record), None)
     call.model_id = identity if isinstance(identity, str) else None
-    argument_key = next((key for key in ARGUMENT_KEYS if key in record), None)
+    argument_key = next((key for key in keys.arguments if key in record), None)
     if argument_key is not None:
         call.arguments = record[argument_key]
         settle(call)
@@ -351,14 +402,17 @@ def _flattened(call: Written, beside: dict[str, Any], offer: Offer) -> None:
 def settle(call: Written) -> None:
     """Bring written arguments to an object where one reading is certain; anything else stays and is a fault."""
     value, before = call.arguments, call.arguments
+    inner: list[Repair] = []
     for _ in range(2):
         if not isinstance(value, str) or not value.strip():
             break
         try:
-            value = load(value).value
+            loaded = load(value)
         except Unreadable as error:
             call.fault = f"arguments are a string that is no object: {error}"
             return
+        value = loaded.value
+        inner += (replace(one, span=None) for one in under_arguments(loaded.repairs))
     if value is None or (isinstance(value, str) and not value.strip()):
         call.arguments = {}
         call.repairs.append(Repair("no_arguments", "arguments", json.dumps(before)[:MAX_REPAIR_TEXT], "{}"))
@@ -368,16 +422,30 @@ def settle(call: Written) -> None:
         call.arguments = value
         if isinstance(before, str):
             call.repairs.append(Repair("string_arguments", "arguments", before[:MAX_REPAIR_TEXT], "object"))
+            call.repairs += inner
 
 
-FORM: Final = Form(lambda raw, offer: scan(raw, offer).name, _call, lambda offer: ENVELOPE_KEYS)
+def under_arguments(repairs: Iterable[Repair]) -> list[Repair]:
+    """Repairs of an object that is the arguments alone, with their places in the call."""
+    return [replace(one, where=_argument(one.where)) for one in repairs]
+
+
+def _argument(where: str) -> str:
+    return f"arguments{'' if where.startswith('[') or not where else '.'}{where}"[:MAX_REPAIR_TEXT]
+
+
+FORM: Final = Form(
+    lambda raw, context: scan(raw, context.offer, context.settings).name,
+    _call,
+    lambda context: keys_of(context.settings).envelope,
+)
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """``{"name": …, "arguments": …}``, or with the keys that the grammar's form gives for the two."""
-    form = settings.get("form", {})
-    keys = (form.get("name", "name"), form.get("arguments", "arguments"))
-    return dumped(dict(zip(keys, (name, arguments), strict=True)), settings)
+    """``{"name": …, "arguments": …}``, under the grammar's own keys."""
+    keys = keys_of(settings)
+    return dumped({keys.names[0]: name, keys.arguments[0]: arguments}, settings)
 
 
-BODY: Final = Body("json_call", CallReader, decode, write)
+_SETTINGS: Final = {"name_key": "string", "arguments_key": "string", "bare": "flag", "python": "flag"}
+BODY: Final = Body("json_call", CallReader, decode, write, settings=_SETTINGS)

@@ -35,12 +35,12 @@ class KeyedReader(json_call.CallReader):
     __slots__ = ()
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
-        self.watch = KeyWatch(offer)
+        self.watch = KeyWatch(offer, json_call.keys_of(settings))
         JsonReader.__init__(self, start, around, self.watch)
 
 
-def _name(raw: bytes, offer: Offer) -> str | None:
-    watch = KeyWatch(offer)
+def _name(raw: bytes, context: Context) -> str | None:
+    watch = KeyWatch(context.offer, json_call.keys_of(context.settings))
     JsonReader(0, Around(), watch).read(bytearray(raw), len(raw), True)
     return watch.name
 
@@ -57,8 +57,8 @@ def _read(value: Any, context: Context) -> list[Written]:
     return calls
 
 
-def _keys(offer: Offer) -> tuple[str, ...]:
-    return (*json_call.ENVELOPE_KEYS, *(tool.name for tool in offer.tools or ()))
+def _keys(context: Context) -> tuple[str, ...]:
+    return (*json_call.FORM.keys(context), *(tool.name for tool in context.offer.tools or ()))
 
 
 _FORM: Final = json_call.Form(_name, _read, _keys)
@@ -75,4 +75,4 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return dumped({name: arguments}, settings)
 
 
-BODY: Final = Body("keyed_call", KeyedReader, decode, write)
+BODY: Final = Body("keyed_call", KeyedReader, decode, write, settings={"python": "flag"})

@@ -154,7 +154,7 @@ class NestedReader:
                     return i + _ENDED
             if i >= end:
                 return MORE
-            size = marks.at(buf, i, end, final)
+            size = marks.at(buf, i, end)
             if size == NONE and not (self.open or self.json):
                 if self._text:
                     return DONE
@@ -479,4 +479,4 @@ def _element(form: dict[str, str], key: str, value: Any) -> str:
     return "".join(out)
 
 
-BODY: Final = Body("nested", NestedReader, decode, write)
+BODY: Final = Body("nested", NestedReader, decode, write, table="tags", tabled=True)

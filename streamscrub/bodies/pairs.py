@@ -11,9 +11,12 @@ from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, Sentinels, sentinels
+from ..shapes import list_text
 from ..tools import Tool
 from .base import Body, Context, Ending, Settings, Written
-from .tags import Value, carried, filled, typed
+from .carrying import carried, filled
+from .tag_syntax import Value
+from .tags import typed
 
 _WORD: Final = re.compile(rb"[^\s<>{}\[\]()\"'`|/\\]{0,%d}+" % MAX_NAME)
 # Blanks between tags. Some models write a newline as the two characters of its escape.
@@ -33,7 +36,7 @@ class Pairs:
     def __init__(self, literals: dict[str, tuple[bytes, ...]], close: Sentinels, special: Sentinels) -> None:
         self.key_open: Final = sentinels(literals["key_open"])
         self.key_close: Final = sentinels(literals["key_close"])
-        self.value_open: Final = sentinels(literals["value_open"])
+        self.value_open: Final = sentinels(literals.get("value_open", ()))
         self.value_close: Final = sentinels(literals["value_close"])
         self.separator: Final = sentinels(literals.get("separator", ()))
         self.type_open: Final = sentinels(literals.get("type_open", ()))
@@ -41,12 +44,18 @@ class Pairs:
         self.special: Final = special
         self.after: Final = sentinels((*literals["key_open"], *special.exact), (*close.exact, *close.loose))
         self.key_end: Final = sentinels(
-            (*literals["key_close"], *literals["value_open"], *literals["value_close"], *literals.get("type_open", ()))
+            (
+                *literals["key_close"],
+                *literals.get("value_open", ()),
+                *literals["value_close"],
+                *literals.get("type_open", ()),
+            )
         )
         self.marks: Final = sentinels(
             (
                 *literals["key_open"],
-                *literals["key_close"],
+                # Where a value needs no opener the key's closer may be a single bracket, which is data in it.
+                *(literals["key_close"] if "value_open" in literals else ()),
                 *literals["value_close"],
                 *special.exact,
             ),
@@ -77,8 +86,8 @@ class PairsReader:
 
     __slots__ = (
         "_around", "_bare", "_behind", "_closer", "_first", "_key", "_offer", "_openers", "_pairs", "_phase", "_read",
-        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "name", "repairs",
-        "run", "tool", "torn", "values",
+        "_strong", "_type", "_value", "_wait", "at", "broken", "damage", "escaped", "evidence", "fault", "name",
+        "repairs", "run", "tool", "torn", "values",
     )  # fmt: skip
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -99,6 +108,7 @@ class PairsReader:
         self._value: Value | None = None
         self.tool: Tool | None = None
         self.repairs: list[Repair] = []  # of the values
+        self.fault = ""  # why this can be no call although it was read to its end
         self.escaped = False  # an escaped newline stood between two tags
         self.torn = False  # the bytes end inside the opener of a key
         self._openers = _openers(around.outer)
@@ -107,6 +117,8 @@ class PairsReader:
         self._wait = -1
         self._closer = -1  # the last closer in the value that was taken for data, and what is behind it
         self._behind = -1
+        if "name" in settings:
+            self._headed(settings["name"])
 
     def shift(self, by: int) -> None:
         self.at -= by
@@ -242,6 +254,12 @@ class PairsReader:
         self.tool = self._offer.resolve(name).tool
         self.evidence = True
 
+    def _headed(self, name: str | None) -> None:
+        """A header has told the name."""
+        self.name = name
+        self.tool = self._offer.resolve(name).tool if name else None
+        self._phase = _ITEMS
+
     def _unglue(self, word: str) -> tuple[str, str] | None:
         """``shell_execcmd``: an offered name and one of its keys without anything between them."""
         found = [
@@ -314,6 +332,12 @@ class PairsReader:
             return -1
         window = self.at + MAX_NAME + 32
         i, size = pairs.key_end.find(buf, self.at, min(end, window))
+        close, closing = self._around.close.find(buf, self.at, i)
+        if closing > 0:
+            self.at = close
+            self.fault = "a key without its end"
+            self._phase = _ITEMS
+            return DONE
         if size <= 0:
             return MORE if end < window else self._over()
         self._key = bytes(buf[self.at : i]).decode("utf-8", "replace").strip()
@@ -327,6 +351,9 @@ class PairsReader:
 
     def _after_key(self, buf: bytearray, end: int, final: bool) -> int:
         pairs = self._pairs
+        if not pairs.value_open.literals:
+            self._open_value(self.at)
+            return -1
         limit = min(end, self.at + MAX_BLANKS + 1)
         i, moving = self._skip(buf, self.at, limit, final)
         wide = i - self.at > MAX_BLANKS
@@ -467,8 +494,8 @@ class PairsReader:
             meant = self.tool.key(key)
             if meant is None or meant in self._read or meant == self.tool.key(self._key):
                 return False
-        if self._bare:
-            return True
+        if self._bare or not pairs.value_open.literals:
+            return self._bare or self.tool is not None
         window = i + size + MAX_BLANKS
         k, moving = _gap(buf, i + size, min(end, window), final)
         if moving:
@@ -532,19 +559,24 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     call = Written(reader.name, end=len(raw), repairs=reader.repairs)
     call.complete = ending != "cut" and not reader.open and not any(value.cut for value in reader.values)
     texts: dict[str, tuple[str, str]] = {}
+    several: dict[str, list[tuple[str, str]]] = {}
     for value in reader.values:
         texts.pop(value.key, None)
         texts[value.key] = typed(value, raw, settings)
+        several.setdefault(value.key, []).append(texts[value.key])
         if not value.key:
             call.fault = "a key without a name"
         if value.implicit:
-            call.repairs.append(Repair("missing_close", f"arguments.{value.key}"))
+            call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     if reader.escaped:
         call.repairs.append(Repair("stray_escape", "arguments", "\\\\n", ""))
     for what in reader.damage:
         call.repairs.append(Repair("missing_tag", "arguments", "", what))
+    call.fault = call.fault or reader.fault
     if reader.name is None:
         call.fault = "no name"
+    if settings.get("repeats"):
+        texts |= {key: (list_text(found, key, reader.tool), "json") for key, found in several.items() if len(found) > 1}
     call.texts = texts
     return [call]
 
@@ -559,11 +591,12 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
 
     def read(text: str) -> Written:
         tool = settings.get("tool")
-        context = Context(Offer((tool,) if tool is not None else None), settings)
+        told = {} if "{name}" in form["head"] else {"name": name}  # by the header
+        context = Context(Offer((tool,) if tool is not None else None), {**settings, **told})
         return decode(text.encode("utf-8", "replace"), "closed", context)[0]
 
     closers = (form["pair"].partition("{value}")[2].strip(),)
     return carried(name, arguments, settings, compose, read if "pairs" in settings else None, lambda value: "", closers)
 
 
-BODY: Final = Body("pairs", PairsReader, decode, write)
+BODY: Final = Body("pairs", PairsReader, decode, write, table="pairs", tabled=True, bracketed=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_NAME
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
-from ..sentinels import CUT
+from ..sentinels import CUT, Sentinels, joined
 from .base import Body, Context, Ending, Settings, Written
 
 _NAME: Final = re.compile(rb"[ \t\r\n]*+(?:[A-Za-z_][\w.-]*+\.)?+([A-Za-z_][\w.-]{0,%d}+)(?=[^\w.-])" % MAX_NAME)
@@ -17,11 +18,17 @@ _NAME_CUT: Final = re.compile(rb"[ \t\r\n]*+[\w.-]{0,%d}+\Z" % (2 * MAX_NAME))
 _FIRST: Final = re.compile(rb"(?:[ \t]*\]|[ \t]*\d{1,4}\|)")
 _FIRST_CUT: Final = re.compile(rb"[ \t]*\d{0,4}\Z")
 _CALL: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\[(.*)\]\s*\Z", re.DOTALL)
+_BRACKETED: Final = re.compile(r"\s*[A-Za-z_][\w.-]*\[(?:[^\]\\]|\\[\s\S])*+\]")
 _ESCAPED: Final = re.compile(r"\\([|\]\\])")
 _MUST_ESCAPE: Final = re.compile(r"([|\]\\])")
 _PART: Final = re.compile(r"((?:[^|\\]|\\[\s\S]?)*+)(?:\||\Z)")
 _TRUE: Final = frozenset(("true", "yes", "1"))
 _FALSE: Final = frozenset(("false", "no", "0"))
+
+
+@lru_cache(maxsize=64)
+def _marks(*parts: Sentinels) -> Sentinels:
+    return joined(*parts)
 
 
 class PformatReader:
@@ -80,7 +87,7 @@ class PformatReader:
 
     def _slots(self, buf: bytearray, end: int, final: bool) -> int:
         close, i = self._around.close, self.at
-        plain = plain_run((0x5D,), close, escape=True)
+        plain = plain_run((0x5D,), _marks(close, self._around.calls), escape=True)
         while True:
             run = plain.match(buf, i, end)
             i = run.end() if run is not None else i
@@ -109,7 +116,12 @@ class PformatReader:
                 if size == CUT:
                     self.at = i
                     return MORE
-                if size > 0:
+                others = [one.at(buf, j, end, final) for one in (self._around.calls, self._around.control)]
+                if CUT in others:
+                    self.at = i
+                    return MORE
+                if size > 0 or max(others) > 0:
+                    # Another call or a token that ends the turn closes it as well.
                     self.at = j
                     self._open = False
                     return DONE
@@ -117,10 +129,11 @@ class PformatReader:
                 i += 1
                 continue
             size = close.at(buf, i, end, final)
-            if size == CUT:
+            other = 0 if self._open else self._around.calls.at(buf, i, end, final)
+            if CUT in (size, other):
                 self.at = i
                 return MORE
-            if size > 0:
+            if size > 0 or other > 0:
                 if not self._open:
                     self.at = i
                     self.broken = True
@@ -145,7 +158,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     name = text.split("[", 1)[0].strip()
     call = Written(found.group(1) if found else name or None, end=len(raw))
     if found is None:
-        call.complete = ending == "closed"
+        call.complete = ending == "closed" or _BRACKETED.match(text) is not None
         call.fault = "text after the closing bracket" if call.complete else ""
         return [call]
     resolution = context.offer.resolve(name)

@@ -31,7 +31,7 @@ _WORD: Final = re.compile(rb"[A-Za-z_$][\w.$-]{0,%d}+" % (2 * MAX_NAME))
 _WORDS_BEFORE: Final = frozenset((b"const", b"let", b"var", b"await", b"return"))
 _STARTS_ARGUMENT: Final = re.compile(rb"""[ \t\r\n]*+(?:\)|[A-Za-z_][\w-]*+[ \t]*+=|["'`{\[(]|[-+]?\d|\*\*)""")
 _STARTS_ARGUMENT_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:[A-Za-z_][\w-]*+[ \t]*+|[-+*])?+\Z")
-_PLAIN: Final = re.compile(rb"[\w.+\-$@%&*=!?~^,:; \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
+_PLAIN: Final = re.compile(rb"[\w.+\-$@%&*=!?^,:; \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
 
 
 class CodeReader(JsonReader):
@@ -86,6 +86,10 @@ class CodeReader(JsonReader):
             elif buf[i] in b"[" and not started and not listed:
                 listed = True
                 i += 1
+            elif buf[i] in b"]" and listed and not started and not self._markerless:  # markup, but no call
+                self.at = i + 1
+                self.evidence = True
+                return DONE
             else:
                 found = _WORD.match(buf, i, limit)
                 if found is None:
@@ -128,7 +132,10 @@ class CodeReader(JsonReader):
                     return self._wait(i)
                 if size > 0:
                     self.at = i
-                    self.broken = bool(self._stack) or close <= 0
+                    # Another call or a token that ends the turn closes complete code as well.
+                    others = [one.at(buf, i, end, True) for one in (around.calls, around.control)]
+                    closes = close > 0 or max(others) > 0
+                    self.broken = bool(self._stack) or not closes
                     return DONE
             if byte in b"\"'`":
                 return self._open_quoted(buf, i, end, final)
@@ -182,6 +189,9 @@ class CodeReader(JsonReader):
         return super()._after_quote(buf, end, final)
 
 
+_NO_CALL: Final = "neither a name nor its arguments"
+
+
 class _Bad(ValueError):
     """This is no call with literal arguments."""
 
@@ -194,7 +204,7 @@ _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*+(?:[.-][A-Za-z_$][\w$]*+)*+")
 _BEFORE: Final = re.compile(r"(?:(?:const|let|var)\s++)?+(?:[A-Za-z_]\w*+\s*+=(?!=)\s*+)?+(?:await\s++)?+")
 _PARAMETER: Final = re.compile(r"[A-Za-z_$][\w$-]*+")
 _ASSIGN: Final = re.compile(r"\s*+=(?!=)")
-_STATEMENT_END: Final = re.compile(r"[ \t]*+(?:[,;\])\r\n#]|//|/\*|\Z|```)")
+_STATEMENT_END: Final = re.compile(r"[ \t]*+(?:[,;\])\r\n#]|//|/\*|\Z|```|~~~)")
 _JSON: Final = re.compile(r"\s*+(?:\[\s*+)?+\{")
 _PRINTED: Final = re.compile(r"print\(\s*+[A-Za-z_]\w*+\s*+\)")  # a variable, which holds the result of a call
 _RUN_CUT: Final = re.compile(r"(?:`{1,2}|~{1,2})\s*+\Z")  # of a closing fence that the stream cut
@@ -301,6 +311,9 @@ class _Code:
         if not isinstance(container.value, dict):
             return
         self.skip()
+        if not container.value and self._is_member():
+            container.value = []  # a set
+            return
         if self.peek() in _CONTENT:
             container.key = self._string(raw=False)
         elif (key := self.match(_KEY)) is not None:
@@ -309,6 +322,18 @@ class _Code:
             raise _Bad(f"a key expected at {self.at}")
         if not self.take(":"):
             raise _Bad(f"':' expected at {self.at}")
+
+    def _is_member(self) -> bool:
+        """Does a string or a number stand here that is no key?"""
+        start = self.at
+        if self.peek() in _CONTENT:
+            self._string(raw=False)
+            self.skip()
+            alone = self.peek() in (",", "}")
+        else:
+            alone = self.peek().isdigit() or self.peek() == "-"
+        self.at = start
+        return alone
 
     def _scalar(self) -> Any:
         prefix = self.match(_PREFIX)
@@ -404,7 +429,14 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     listed = code.take("[")
     calls = list(_statements(code, listed, context))
     if not calls:
+        if listed and code.take("]") and not text[code.at :].strip():
+            return []
         return [Written(None, end=len(raw), fault="no call", complete=ending != "cut")]
+    may_go_on = ending == "cut" and code.at >= len(text)
+    if len(calls) > 1 and calls[-1].fault == _NO_CALL and not listed and not may_go_on:
+        # Words behind a call: it is not all that stands between its opener and its closer.
+        calls.pop()
+        calls[-1].fault = calls[-1].fault or "text after the call"
     last = calls[-1]
     last.end = len(raw)
     if ending == "cut" and (last.fault or not (listed or context.settings.get("open_ended"))):
@@ -422,7 +454,7 @@ def _statements(code: _Code, listed: bool, context: Context) -> Iterator[Written
     while True:
         code.match(_BETWEEN_CALLS)
         start = code.at
-        if start >= len(text) or text.startswith("```", start) or (listed and text[start] == "]"):
+        if start >= len(text) or text.startswith(("```", "~~~"), start) or (listed and text[start] == "]"):
             return
         if _RUN_CUT.match(text, start) is not None:
             return
@@ -446,10 +478,11 @@ def _statement(code: _Code, context: Context) -> Written:
         code.match(_BEFORE)
         name = code.match(_NAME)
         if name is None:
-            return Written(None, fault="no name")
+            return Written(None, fault="no name" if prints else _NO_CALL)
         written = name.group()
         if not code.take("("):
-            return Written(None if code.at >= len(code.text) else written, fault="no arguments")
+            name_ends = code.at < len(code.text)
+            return Written(written if name_ends else None, fault="no arguments" if prints else _NO_CALL)
         if written != "print" or context.offer.get("print") is not None:
             break
         prints += 1
@@ -578,4 +611,5 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-BODY: Final = Body("python_call", CodeReader, decode, write)
+_SETTINGS: Final = {"open_ended": "flag", "markerless": "flag", "style": "string"}
+BODY: Final = Body("python_call", CodeReader, decode, write, settings=_SETTINGS)

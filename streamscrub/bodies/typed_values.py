@@ -14,7 +14,7 @@ from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around, Run, plain_run
 from ..sentinels import CUT, joined
 from .base import Body, Context, Ending, Settings, Written
-from .tags import Tags
+from .tag_syntax import Tags
 
 _CONTAINERS: Final = frozenset(("list", "dict"))
 _HOW: Final = {"raw": "text", "json": "json"}
@@ -324,4 +324,4 @@ def _written(key: str | None, value: Any, form: dict[str, str]) -> str:
     return _FIELD.sub(lambda field: pieces[field[1]], form["item" if key is None else "value"])
 
 
-BODY: Final = Body("typed_values", ValuesReader, decode, write)
+BODY: Final = Body("typed_values", ValuesReader, decode, write, settings={"of": "string"}, table="tags")

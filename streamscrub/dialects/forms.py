@@ -209,7 +209,7 @@ class Form:
 
     @property
     def _quote(self) -> str:
-        return next((str(body["quotes"][0]) for body in self.grammar.data.get("body", ()) if "quotes" in body), '"')
+        return next((str(body["quotes"][0]) for body in self.grammar.reads.get("body", ()) if "quotes" in body), '"')
 
     def read_results(self, text: str) -> list[ToolResult] | None:
         """The results of a message that this dialect rendered, bodies as the model saw them; None for any other text.

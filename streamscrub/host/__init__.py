@@ -5,12 +5,12 @@ Nothing here calls a model, runs a tool, asks for permission or waits. ``docs/ho
 
 from __future__ import annotations
 
+from .announcements import announces, intent
 from .answers import close_names, invalid_arguments_message, truncation_message, unknown_tool_message
 from .audit import AuditLog, read_audit
 from .content import recover_content
 from .gate import may_recover
 from .ids import AdapterIds, Dispatch, dispatches, fill_ids, mint_ids
-from .intent import announces, intent
 from .policies import Announced, CutAnswer, DroppedCall, EmptyReply, LoopGuard, Unreliable, gave_up
 from .replay import Baseline, Result, replay, replay_all, replay_batch
 from .reply import Reply, Verdict, reply_of

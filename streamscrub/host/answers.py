@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from ..events import RejectedCall, ToolCall
 from ..names import normal_form
 from ..nudges import quoted
-from ..tools import Tool
+from ..tools import Tool, read_tools
 from .validation import Problem
 
 # Names that an answer lists when nothing is close; more would push the task out of a small context.
@@ -37,9 +37,12 @@ def truncation_message(call: RejectedCall, repeat: bool = False) -> str:
     )
 
 
-def unknown_tool_message(call: RejectedCall, offered: Iterable[Tool | str]) -> str:
-    """Tell the model that there is no such tool, with the offered names that are close to what it wrote."""
-    names = [tool if isinstance(tool, str) else tool.name for tool in offered]
+def unknown_tool_message(call: RejectedCall, offered: Iterable[Tool | Mapping[str, Any] | str]) -> str:
+    """Tell the model that there is no such tool, with the offered names that are close to what it wrote.
+
+    ``offered`` are tools, records of any shape, or just their names.
+    """
+    names = names_of(offered)
     said = f"{quoted(call.name)} was not run: there is no tool of this name."
     if not names:
         return f"{said} No tools are offered; answer in plain text."
@@ -48,6 +51,16 @@ def unknown_tool_message(call: RejectedCall, offered: Iterable[Tool | str]) -> s
         return f"{said} Close to it: {', '.join(near)}. Call one of the offered tools."
     more = ", …" if len(names) > MAX_LISTED else ""
     return f"{said} Offered: {', '.join(names[:MAX_LISTED])}{more}."
+
+
+def names_of(offered: Iterable[Tool | Mapping[str, Any] | str]) -> list[str]:
+    """The names of offered tools. Raises ``TypeError`` or ``ValueError`` for what is no tool record."""
+    if isinstance(offered, str | bytes | Mapping):
+        raise TypeError(f"offered: expected a list of tools or names, got {type(offered).__name__}")
+    found: list[str] = []
+    for one in offered:
+        found += [one] if isinstance(one, str) else [tool.name for tool in read_tools([one]) or ()]
+    return found
 
 
 def close_names(written: str, offered: Sequence[str], most: int = MAX_CLOSE) -> list[str]:

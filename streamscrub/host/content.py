@@ -24,6 +24,8 @@ def recover_content(
     id from ``ids`` (``mint_ids``, ``AdapterIds``) at the end. Blocks of other types (reasoning, images, a provider's
     own) are kept as they are. Where a block is a structured call already, markup is scrubbed and nothing is recovered.
 
+    Raises ``TypeError`` for blocks that are no list of dicts.
+
     Reasoning that stood in the text is left out: providers do not take it back as text. ``options`` are those of
     ``StreamScrubber``.
 
@@ -31,7 +33,13 @@ def recover_content(
     >>> recover_content([block], ids=iter(["m1-tool-1"]))[0]
     [{'type': 'tool_use', 'id': 'm1-tool-1', 'name': 'ping', 'input': {}}]
     """
-    given = [dict(block) for block in blocks]
+    if isinstance(blocks, str | bytes | Mapping) or not isinstance(blocks, Iterable):
+        raise TypeError(f"blocks: expected a list of content blocks (dicts with a type), got {type(blocks).__name__}")
+    given: list[dict[str, Any]] = []
+    for place, block in enumerate(blocks):
+        if not isinstance(block, Mapping):
+            raise TypeError(f"blocks[{place}]: expected a dict with a type, got {type(block).__name__}")
+        given.append(dict(block))
     texts = [block for block in given if _is_text(block)]
     if any(block.get("type") == "tool_use" for block in given):
         options["recover"] = False

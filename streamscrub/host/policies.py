@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from .intent import intent
+from .announcements import intent
 from .reply import FINAL, GO_ON, Reply, Verdict, canonical
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from ..endings import CALLING, CUT, plain_reason
 from ..events import Event, RejectedCall, RejectReason, Text, ToolCall
 
 # What a verdict asks of the host. ``go_on``: run the calls, or answer the rejected ones, as always. ``nudge``: send
@@ -18,8 +19,6 @@ Policy: TypeAlias = Literal[
 
 # Rejections that say that the model could not write a call. The others say that the host did not want one.
 FAILURES: Final[frozenset[RejectReason]] = frozenset(("malformed", "truncated", "too_large"))
-_CALLING: Final = frozenset(("tool_calls", "tool_use", "function_call"))
-_CUT: Final = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,12 @@ class Reply:
     @property
     def meant_to_call(self) -> bool:
         """True if the provider says that the reply ends in a call."""
-        return self.finish_reason is not None and self.finish_reason.lower() in _CALLING
+        return self.finish_reason is not None and plain_reason(self.finish_reason) in CALLING
 
 
 def is_cut(finish_reason: str | None) -> bool:
     """True for a response that ended at a limit, or broke off (None)."""
-    return finish_reason is None or finish_reason.lower() in _CUT
+    return finish_reason is None or plain_reason(finish_reason) in CUT
 
 
 def reply_of(

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 from ..events import Event, Reasoning, RejectedCall, Span, Text, ToolCall
 from ..names import encodable
 from ..records import bytes_of, bytes_record, from_record, to_record
+from ..tools import Tool
 from .reply import canonical
 
 FORM: Final = 1
@@ -82,7 +83,7 @@ def session_record(
     text: str | bytes,
     events: Iterable[Event],
     *,
-    tools: Iterable[Mapping[str, Any]] | None = None,
+    tools: Iterable[Mapping[str, Any] | Tool] | None = None,
     finish_reason: str | None = "stop",
     model: str = "",
     id: str = "",
@@ -91,8 +92,17 @@ def session_record(
     """Our record of one response: write it as a JSON line. ``tools`` and ``options`` must be JSON."""
     record: dict[str, Any] = {"streamscrub": FORM, "id": id, "model": model, "finish_reason": finish_reason}
     record |= {"text": text} if isinstance(text, str) else bytes_record("text", text)
-    record |= {"tools": None if tools is None else [dict(tool) for tool in tools], "options": dict(options or {})}
+    record |= {
+        "tools": None if tools is None else [_tool_record(tool) for tool in tools],
+        "options": dict(options or {}),
+    }
     return record | {"events": [to_record(event) for event in events]}
+
+
+def _tool_record(tool: Mapping[str, Any] | Tool) -> dict[str, Any]:
+    if isinstance(tool, Tool):
+        return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return dict(tool)
 
 
 def outcome_of(events: Iterable[Event]) -> Outcome:

@@ -183,7 +183,8 @@ def _row(model: str, counts: Counts) -> tuple[str, ...]:
         counts.responses, counts.calls, counts.clean, counts.repaired, counts.name_corrected,
         sum(counts.rejected.values()), counts.rejected_truncated, counts.given_up, counts.leaked,
     )  # fmt: skip
-    return (model, *map(str, numbers), f"{counts.rate:.0f}%")
+    tried = counts.calls + counts.failures
+    return (model, *map(str, numbers), f"{counts.rate:.0f}%" if tried else "-")
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:

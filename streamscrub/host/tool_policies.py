@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ..events import RejectedCall, Repair, ToolCall
 from ..limits import MAX_REPAIR_TEXT
 from ..tools import Tool
-from .answers import invalid_arguments_message, unknown_tool_message
+from .answers import invalid_arguments_message, names_of, unknown_tool_message
 from .validation import Problem, validate
 
 Choice: TypeAlias = Literal["fail", "return_error", "rewrite"]
@@ -43,16 +43,15 @@ class UnknownTool:
         if bool(self.to) != (self.choice == "rewrite"):
             raise ValueError("a tool to rewrite to goes with the choice 'rewrite', and only with it")
 
-    def judge(self, call: RejectedCall, offered: Iterable[Tool | str]) -> Answer:
+    def judge(self, call: RejectedCall, offered: Iterable[Tool | Mapping[str, Any] | str]) -> Answer:
         """What to do with a call that was rejected as ``unknown_tool``. Raises ``ValueError`` for another reason."""
         if call.reason != "unknown_tool":
             raise ValueError(f"the unknown-tool policy was asked about a call that is {call.reason}")
-        tools = list(offered)
-        names = [one if isinstance(one, str) else one.name for one in tools]
+        names = names_of(offered)
         # Without arguments that could be read nothing is run under any name.
         if self.choice == "rewrite" and self.to in names and call.arguments is not None:
             return Answer("run", call=self._rewritten(call, call.arguments))
-        message = unknown_tool_message(call, tools)
+        message = unknown_tool_message(call, names)
         return Answer("fail" if self.choice == "fail" else "return_error", message)
 
     def _rewritten(self, call: RejectedCall, arguments: dict[str, Any]) -> ToolCall:
@@ -73,7 +72,7 @@ class InvalidArguments:
         if self.choice not in _CHOICES[:2]:
             raise ValueError(f"choice must be one of {', '.join(_CHOICES[:2])}, not {self.choice!r}")
 
-    def judge(self, call: ToolCall, tool: Tool) -> Answer:
+    def judge(self, call: ToolCall, tool: Tool | Mapping[str, Any]) -> Answer:
         """Run the call, or say which fields do not fit the schema of its tool."""
         problems = validate(call.arguments, tool)
         if not problems:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..limits import MAX_COERCE_DEPTH
 from ..nudges import plain
-from ..tools import Shape, Tool
+from ..tools import Shape, Tool, read_tools
 
 # Problems that are worth telling; a model that gets one field wrong ten times needs no more.
 MAX_PROBLEMS: Final = 8
@@ -36,21 +36,31 @@ class Problem:
     message: str
 
 
-def validate(arguments: dict[str, Any], tool: Tool) -> list[Problem]:
+def validate(arguments: dict[str, Any], tool: Tool | Mapping[str, Any]) -> list[Problem]:
     """What does not fit the schema of ``tool``, at most ``MAX_PROBLEMS`` of it; an empty list if all does.
+
+    ``tool`` is a ``Tool`` or a record of any shape.
 
     Looked at are types, listed values, required and forbidden keys, and bounds of numbers and lengths, down to 16
     levels. ``pattern`` and ``format`` are not: they would run expressions of unknown cost over what a model wrote.
+    Raises ``TypeError`` or ``ValueError`` for a ``tool`` that is no record of one.
 
     >>> validate({"contents": "x"}, Tool("read_note", {"properties": {"path": {}}, "required": ["path"]}))
     [Problem(field='path', message='is missing; expected keys: path')]
     """
     found: list[Problem] = []
-    for problem in _walk(arguments, tool.shape, "", 0):
+    for problem in _walk(arguments, _one(tool).shape, "", 0):
         found.append(problem)
         if len(found) == MAX_PROBLEMS:
             break
     return found
+
+
+def _one(record: Tool | Mapping[str, Any]) -> Tool:
+    found = read_tools([record]) or ()
+    if len(found) != 1:
+        raise ValueError(f"tool: expected the record of one tool, got {len(found)} of them")
+    return found[0]
 
 
 def _walk(value: Any, shape: Shape, path: str, depth: int) -> Iterator[Problem]:

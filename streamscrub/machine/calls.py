@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..edits import placed
 from ..events import ArgumentsDelta, CallStarted, RejectedCall, RejectReason, ToolCall
+from ..lines import LineReader
 from ..reading import Around, UntilCloser
 from ..resolve import Outcome
 from .dropping import Dropping
@@ -18,6 +20,7 @@ class Calls(Dropping):
         self._drop_pending()
         base = candidate.start
         self._last_calls = []
+        self._last_line = candidate.reader.grammar if isinstance(candidate.reader, LineReader) else ""
         for k, one in enumerate(outcomes):
             start = base if k == 0 else base + one.start
             end = stop if k == len(outcomes) - 1 else base + outcomes[k + 1].start
@@ -60,6 +63,7 @@ class Calls(Dropping):
         assert one.name is not None
         assert one.arguments is not None
         self._last_calls.append((one.name, one.arguments))
+        repairs = tuple(placed(one.repairs, raw, span, self._base + candidate.start))
         self._out.append(
             ToolCall(
                 number,
@@ -68,17 +72,19 @@ class Calls(Dropping):
                 raw,
                 one.grammar,
                 span,
-                tuple(one.repairs),
+                repairs,
                 one.strategy,
                 _clean(one.model_id),
             )
         )
 
-    def _reject(self, candidate: Candidate, reason: RejectReason, name: str | None, stop: int, detail: str) -> None:
+    def _reject(
+        self, candidate: Candidate, reason: RejectReason, name: str | None, stop: int, detail: str, grammar: str = ""
+    ) -> None:
         """Tell that the candidate, up to ``stop``, is a call that does not run."""
         name = name or (self._offer.resolve(self._promised).name if self._promised else None)
         self._drop_pending()
-        grammar = self._grammar_of(candidate)
+        grammar = grammar or self._grammar_of(candidate)
         outcome = Outcome(name or None, None, 0, stop - candidate.start, reason=reason, detail=detail, grammar=grammar)
         self._tell_call(candidate, outcome, candidate.start, stop, first=True)
         self._at = self._i = stop

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..blocks import BlockReader, Use
+from ..bodies.tag_reader import TagsReader
 from ..reading import DEAD, DONE, MORE
 from .settling import Settling
 from .state import CANDIDATE, REASON, SKIP, TEXT, Candidate
@@ -60,14 +62,47 @@ class Candidates(Settling):
     def _too_large(self, candidate: Candidate) -> bool:
         reader = candidate.reader
         markerless = candidate.what == "line" or getattr(getattr(reader, "envelope", None), "demand", False)
-        if markerless or candidate.what == "header" or not reader.evidence:
-            self._muted = max(self._muted, reader.at)
-            return self._refute(candidate)
         stop = candidate.start + self._max_bytes
-        name = getattr(reader, "name", None) or candidate.name
-        self._reject(candidate, "too_large", name, stop, f"over {self._max_bytes} bytes")
+        known = None if markerless or candidate.what == "header" else self._known_by(candidate, stop)
+        if known is None:
+            self._muted = max(self._muted, reader.at if markerless else stop)
+            return self._refute(candidate)
+        name, grammar = known
+        self._reject(candidate, "too_large", name, stop, f"over {self._max_bytes} bytes", grammar)
         self._mode = SKIP
         return True
+
+    def _known_by(self, candidate: Candidate, stop: int) -> tuple[str | None, str] | None:
+        """Name and grammar as far as the bytes before ``stop`` show them, however many there are by now.
+
+        None if these show no evidence of a call.
+        """
+        reader, role = candidate.reader, candidate.role
+        if candidate.frame is not None:
+            return candidate.name, candidate.frame.name
+        begin = candidate.start + candidate.size
+        fresh: BlockReader | TagsReader
+        if isinstance(reader, TagsReader):
+            assert role is not None
+            use: Use = role.target
+            fresh = TagsReader(begin, use.settings["around"], self._offer, use.settings)
+            grammar = role.grammar
+        else:
+            assert isinstance(reader, BlockReader)
+            envelope = reader.envelope
+            fresh = BlockReader(
+                envelope,
+                self._offer,
+                begin - (1 if envelope.from_last else 0),
+                attributes={"name": candidate.name} if candidate.name else {},
+                attributed=role is not None and role.attributes,
+            )
+        fresh.read(self._buf, max(begin, min(stop, len(self._buf))), False)
+        if not fresh.evidence and not candidate.name:
+            return None
+        if isinstance(fresh, BlockReader):
+            grammar = fresh.grammar
+        return fresh.name or candidate.name or None, grammar
 
     def _in_skip(self, final: bool) -> bool:
         """The rest of a block that was too large: dropped without keeping it."""
@@ -75,7 +110,7 @@ class Candidates(Settling):
         assert candidate is not None
         reader = candidate.reader
         end = len(self._buf)
-        verdict = reader.read(self._buf, end, final)
+        verdict = reader.read(self._buf, end, final) if candidate.verdict == MORE else candidate.verdict
         ended = verdict != MORE or final
         stop = end if verdict == MORE else reader.at
         if not ended:

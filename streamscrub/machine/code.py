@@ -79,7 +79,7 @@ class Code(Candidates):
         if newline and language in special and not self._section and not self._frame_kind:
             holds = tables.fences.get(language, "json")
             if isinstance(holds, Envelope):
-                block = BlockReader(holds, self._offer, behind)
+                block = BlockReader(holds.fence(bytes(buf[p:j])), self._offer, behind)
                 return self._begin(Candidate(p, block, "block", behind - p))
             if holds == "reasoning":
                 self._markup("delimiter", p, behind)
@@ -205,6 +205,13 @@ class Code(Candidates):
         if final:
             self._mode = TEXT
         return False
+
+    def _span_end(self, i: int, end: int) -> int:
+        """Where the closing run of the open inline span begins, which is known to come."""
+        found = _RUN_OR_LINE.search(self._buf, i, end)
+        while found is not None and found.end() - found.start() != self._span:
+            found = _RUN_OR_LINE.search(self._buf, found.end(), end)
+        return found.start() if found is not None else end
 
     def _quoted(self, p: int, end: int, final: bool) -> int:
         """Is the open inline span closed later on this line? DONE, DEAD or MORE; sets ``_span_sure``."""

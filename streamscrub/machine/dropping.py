@@ -40,8 +40,13 @@ class Dropping(State):
         self._drop(self._result_kind, self._i, stop)
         self._at = self._i = stop
         if stop < end and closing > 0 and close <= other:
-            self._drop(self._result_kind, stop, stop + closing)
-            self._at = self._i = stop + closing
+            k = stop + closing
+            while k < end and buf[k] in b"`~" and buf[k] == buf[k - 1]:
+                k += 1
+            if k == end and buf[k - 1] in b"`~" and not final:
+                return False  # the run that closes a fence may be longer
+            self._drop(self._result_kind, stop, k)
+            self._at = self._i = k
         elif not (stop < end and opening > 0):
             if final:
                 self._drop(self._result_kind, self._i, end)

@@ -6,7 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Final
 
-from ..events import Event, Reasoning, Repair, Text, ToolCall
+from ..events import Event, Reasoning, RejectedCall, Repair, Text, ToolCall
 from .state import NO_PAD, TEXT
 from .stripped import Stripped
 
@@ -50,7 +50,7 @@ class Machine(Stripped):
         inner._finished = True
         inner._run(True)
         for event in inner._out:
-            self._out.append(_as_reasoning(event))
+            self._out.append(_as_reasoning(event, self._strict))
         self._number = inner._number
         self._at = self._i = len(self._buf)
 
@@ -67,9 +67,21 @@ _STEPS: Final = (
 )
 
 
-def _as_reasoning(event: Event) -> Event:
+def _as_reasoning(event: Event, strict: bool) -> Event:
     if type(event) is Text:
         return Reasoning(event.text, event.span)
+    if type(event) is ToolCall and strict:
+        return RejectedCall(
+            event.number,
+            "malformed",
+            event.name,
+            event.arguments,
+            event.raw,
+            event.grammar,
+            event.span,
+            "needs a repair: unclosed_reasoning",
+            event.model_id,
+        )
     if type(event) is ToolCall:
         repairs = (*event.repairs, Repair("unclosed_reasoning"))
         return replace(event, repairs=repairs, strategy=event.strategy if event.repairs else "unclosed_reasoning")

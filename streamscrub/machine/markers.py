@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ..attributes import TAG_END, TAG_END_CUT
 from ..blocks import BlockReader, Envelope, Use
 from ..events import DropKind
 from ..frames import Frame, HeaderReader
-from ..limits import MAX_BLANKS
+from ..limits import MAX_BLANKS, MAX_HEADER
 from ..lines import ElementReader, EmptyElementReader, element_at
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import CUT
@@ -16,6 +17,12 @@ from ..tables import Kind, Role, Sigil
 from .release import tag_name
 from .starts import LineStarts
 from .state import Candidate
+
+_DAMAGED_TAG: Final = re.compile(rb"[ \t]*+(?:name[ \t]*+)?=[^<>\n\r]{0,%d}+" % MAX_HEADER)
+_SIGIL_WORD: Final = re.compile(rb"[\w:.-]")
+# The rest of a tag in an inline span, and what may still become one.
+_QUOTED_TAG: Final = re.compile(rb"[^<>`\n\r]{0,%d}+>" % MAX_HEADER)
+_QUOTED_TAG_CUT: Final = re.compile(rb"[^<>`\n\r]{0,%d}+\Z" % MAX_HEADER)
 
 
 def sigil_end(buf: bytearray, i: int, end: int, sigil: Sigil) -> tuple[int, bool]:
@@ -37,6 +44,7 @@ class Markers(LineStarts):
             self._advance(p, p + 1)
             return DEAD
         size = tables.marks.at(buf, p, end)
+        cut = size == CUT
         if size == CUT and final:
             size = tables.marks.at(buf, p, end, True)
             if size == 0:
@@ -61,14 +69,49 @@ class Markers(LineStarts):
                 self._advance(p, p + size)
                 return DEAD
         elif self._span and p == self._span_at:
-            lone = self._lone(p + size, end, final)
+            lone, stop = self._lone_marker(role, p, size, end, final)
+            if lone == DEAD and role.kind in (Kind.WRAP, Kind.SIGIL):
+                lone, stop = self._quoted_block(p + size, end, final)
             if lone == MORE:
                 return MORE
             if lone == DONE:
-                self._advance(p, p + size)
+                self._advance(p, stop)
                 return DEAD
+        if size < end - p and role.special and cut:
+            # The bytes end inside a longer token, which begins with a whole one: none of it is an answer.
+            self._markup("cut_marker", p, end)
+            return DEAD
         handler = _HANDLERS[role.kind]
         return handler(self, role, p, size, end, final)
+
+    def _lone_marker(self, role: Role, p: int, size: int, end: int, final: bool) -> tuple[int, int]:
+        """Is the marker, or the tag that it begins, all that an inline span holds? With the index behind it."""
+        stop = p + size
+        lone = self._lone(stop, end, final)
+        if lone != DEAD:
+            return lone, stop
+        label = str(role.target.get("label", "")).encode().strip() if role.kind is Kind.THINK else b""
+        here = bytes(self._buf[stop : stop + len(label)])
+        if label and here == label:
+            stop += len(label)
+        elif here and label.startswith(here):
+            return (DEAD if final else MORE), stop
+        elif role.kind in (Kind.SIGIL, Kind.CLOSE, Kind.KEY):
+            tag = _QUOTED_TAG.match(self._buf, stop, end)
+            if tag is None:
+                growing = _QUOTED_TAG_CUT.match(self._buf, stop, end) is not None and not final
+                return (MORE if growing else DEAD), stop
+            stop = tag.end()
+        else:
+            return DEAD, stop
+        return self._lone(stop, end, final), stop
+
+    def _quoted_block(self, i: int, end: int, final: bool) -> tuple[int, int]:
+        """Is a wrapper with its calls all that an inline span holds, up to a token directly before the closing run?"""
+        if self._quoted(i, end, final) != DONE:
+            return (MORE if self._span and not final else DEAD), i
+        stop = self._span_end(i, end)
+        return (DONE if self._buf[stop - 1] in b">]" else DEAD), stop
 
     def _behind_word(self, p: int) -> bool:
         """Does a word character stand directly before ``p``? Then no word marker begins there."""
@@ -168,17 +211,42 @@ class Markers(LineStarts):
         self._markup("wrapper", p, p + size)
         return DEAD
 
+    def _sigil_size(self, p: int, size: int, end: int, final: bool) -> int:
+        """The size of a sigil without a bracket at its end that begins another marker; CUT if it may begin one."""
+        bracket = size - len(bytes(self._buf[p : p + size]).rstrip(b"</"))
+        if not bracket or bracket == size:
+            return size
+        found = self._tables.marks.at(self._buf, p + size - bracket, end, final)
+        return size if found == 0 else size - bracket if found > 0 else CUT
+
     def _do_sigil(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         """Any other tag of a special syntax: a wrapper, a stray parameter, a damaged tag. Never text."""
+        buf = self._buf
         sigil: Sigil = role.target
-        stop, growing = sigil_end(self._buf, p + size, end, sigil)
+        own = self._sigil_size(p, size, end, final)
+        if own == CUT:
+            return MORE
+        if own < size:
+            self._markup("control", p, p + own)
+            return DEAD
+        stop, growing = sigil_end(buf, p + size, end, sigil)
         if growing and not final:
             return MORE
+        mentioned = role.kind is Kind.SIGIL and sigil.section is None and buf[stop - 1] not in b">|"
+        if mentioned and stop > p + size and buf[p + size] in b" \t":
+            stop = p + size  # what follows is no word of a tag
+        if role.kind is Kind.KEY and buf[stop - 1] != 0x3E:
+            # The end of the tag is missing; what it says belongs to it all the same.
+            damaged = _DAMAGED_TAG.match(buf, p + size, end)
+            stop = damaged.end() if damaged is not None else stop
         self._before(p)
+        # Only a wrapper around calls makes the words in it none of the answer.
+        wraps = sigil.section is not None and not _SIGIL_WORD.match(buf, p + size, stop)
+        inside = bool(sigil.section) if wraps else self._section
         orphan = sigil.closing and not self._section
-        section, self._section = self._section, False
+        self._section = self._section and not (wraps and sigil.closing)
         self._markup("orphan" if orphan else "wrapper", p, stop)
-        self._section = section if sigil.section is None else sigil.section
+        self._section = inside
         return DEAD
 
     def _do_think(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
@@ -241,8 +309,14 @@ class Markers(LineStarts):
         return self._begin(Candidate(p, reader, "tags", size, role, role.special))
 
     def _do_frame(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
-        self._before(p)
         frame: Frame = role.target
+        mentioned = frame.mentioned(role.literal, self._buf, p + size, end)
+        if mentioned == MORE and not final:
+            return MORE
+        if mentioned == DONE:
+            self._markup("control", p, p + size)
+            return DEAD
+        self._before(p)
         self._break_promise("malformed")
         self._leave_frame()
         header = HeaderReader(p + size, frame, role.literal)

@@ -9,7 +9,7 @@ from ..events import DropKind
 from ..limits import MAX_BLANKS, MAX_HEADER
 from ..reading import DEAD, DONE, MORE, Reader, nested
 from ..sentinels import CUT
-from ..tables import Kind, Role
+from ..tables import Kind, Role, Sigil
 from .markers import sigil_end
 from .state import NO_PAD, REASON, TEXT
 from .text import TextMode
@@ -53,7 +53,7 @@ class ReasoningMode(TextMode):
             size = tables.marks.at(buf, p, end)
             if size == CUT and final:
                 size = tables.marks.at(buf, p, end, True)
-                if size == 0:
+                if size == 0 or (size < end - p and tables.role(bytes(buf[p : p + size])).special):
                     return self._end_of_reasoning(p)
             if size == CUT:
                 return self._reasoned(p, final)
@@ -112,7 +112,10 @@ class ReasoningMode(TextMode):
 
     def _end_of_reasoning(self, p: int) -> bool:
         tail = bytes(self._buf[p:]).decode("utf-8", "replace")
-        token = len(tail) >= 3 and (tail.startswith(("<|", "<\uff5c")) or (self._cut_off and tail.startswith("<")))
+        whole = self._tables.specials.at(self._buf, p, len(self._buf), True) > 0
+        token = len(tail) >= 3 and (
+            whole or tail.startswith(("<|", "<\uff5c")) or (self._cut_off and tail.startswith("<"))
+        )
         if self._draft_from < 0 and token:
             self._tell_reasoning(p)
             self._drop("cut_marker", p, len(self._buf))
@@ -170,6 +173,10 @@ class ReasoningMode(TextMode):
             self._leave_frame()
             self._after_block()
             return DONE
+        if role.kind == Kind.FRAME and (probe := self._probe(role, p, size, end, final)) != DONE:
+            if probe == DEAD:
+                self._swallow("control", p, p + size)
+            return probe
         if role.kind == Kind.FRAME or (role.special and role.kind in (Kind.OPEN, Kind.TAG, Kind.WRAP)):
             self._tell_reasoning(p)
             self._at = self._i = p
@@ -238,7 +245,17 @@ class ReasoningMode(TextMode):
         if self._draft_from >= 0:
             self._i = p + size
             return DEAD
-        self._swallow("control", p, p + size)
+        stop = p + self._sigil_size(p, size, end, final)
+        if stop < p:
+            return MORE
+        if stop == p + size and role.kind in (Kind.SIGIL, Kind.KEY, Kind.TAG):
+            # A tag that is only mentioned is dropped whole.
+            target = role.target
+            sigil = target if isinstance(target, Sigil) else Sigil(target.settings["tags"].tag_end, False, None)
+            stop, growing = sigil_end(self._buf, stop, end, sigil)
+            if growing and not final:
+                return MORE
+        self._swallow("control", p, stop)
         return DEAD
 
     def _probe(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
@@ -246,7 +263,8 @@ class ReasoningMode(TextMode):
         buf, tables = self._buf, self._tables
         limit = min(end, p + 2 * MAX_HEADER)
         if role.kind == Kind.FRAME:
-            return DONE
+            mentioned = role.target.mentioned(role.literal, buf, p + size, end)
+            return DEAD if mentioned == DONE else MORE if mentioned == MORE and not final else DONE
         wrappers = 0
         while role.kind in (Kind.WRAP, Kind.SIGIL):
             # Wrappers may hold wrappers; what counts is what stands in the last one.

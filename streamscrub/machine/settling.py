@@ -21,9 +21,13 @@ from .release import Release
 from .state import CANDIDATE, NO_PAD, REASON, Candidate
 
 # Behind the word of a tag: an equals sign or a name attribute, with something of a value.
-_NAME_BEGUN: Final = re.compile(rb"\s*(?:=|name\s*=|tool\s*=)\s*[\"']?[^\s\"'>]")
+_NAME_BEGUN: Final = re.compile(rb"(?:\A\s*=|(?:\A|\s)(?:name|tool)\s*=)\s*[\"']?[^\s\"'>]")
 
 _Decoded: TypeAlias = list[tuple[Written, str]]  # calls, each with its grammar
+
+
+# Words behind an opener that was only mentioned; no name holds a blank.
+_WORDS: Final = re.compile(r"[^\W\d_][\w'’-]*+(?:[,;:]?+[ \t]++[\w'’-]++)++[.!?,;:]*+")
 
 
 class Settling(Release):
@@ -93,8 +97,10 @@ class Settling(Release):
         assert isinstance(reader, LineReader)
         buf, offer = self._buf, self._offer
         if verdict == MORE:
-            if reader.evidence and self._cut_off:
-                self._reject(candidate, "truncated", reader.name, len(buf), "the stream ended inside the call")
+            found = reader.calls(buf) if reader.valued else []
+            if self._cut_off and (declared(found, offer) if reader.valued else reader.evidence):
+                name = found[0].name if found else reader.name
+                self._reject(candidate, "truncated", name, len(buf), "the stream ended inside the call")
                 return False
             self._muted = len(buf)
             return self._refute(candidate)
@@ -108,7 +114,7 @@ class Settling(Release):
                 return True
             if unclosed:
                 for call in calls:
-                    call.repairs.append(Repair("missing_close"))
+                    call.repairs.append(Repair("missing_close", span=(reader.at - candidate.start,) * 2))
             if self._is_copy(calls):
                 self._markup("padding", candidate.start, reader.at)
                 return True
@@ -155,11 +161,13 @@ class Settling(Release):
             parts = [
                 replace(part, use=replace(part.use, settings={**part.use.settings, "code": True})) for part in parts
             ]
-        calls = self._block_calls(candidate, reader, parts, stop)
-        named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         closes = envelope.closes and bool(envelope.around.close.literals)
         if reader.unclosed and reader.parts:
             closes = closes and buf[reader.parts[-1].start] not in reader.unclosed
+        if reader.frayed and closes and self._cut_off:
+            stop = len(buf)
+        calls = self._block_calls(candidate, reader, parts, stop)
+        named = reader.attributes.get("name") is not None or any(part.name is not None for part in parts)
         # A frame names its call before the message, and an open body is cut whatever would close its envelope.
         lacks_end = (closes and not reader.implicit) or bool(candidate.name) or len(parts) > len(reader.parts)
         cut = not reader.closed and final and self._cut_off and lacks_end
@@ -225,7 +233,7 @@ class Settling(Release):
         last = calls[-1][0]
         told = any(repair.kind == "missing_close" for repair in last.repairs)
         if unclosed and last.complete and not cut and not told:
-            last.repairs.append(Repair("missing_close"))
+            last.repairs.append(Repair("missing_close", span=(stop - candidate.start,) * 2))
         outcomes = [
             settle_call(
                 call, grammar, self._offer, recover=self._recover, by_id=by_id and call.name is not None,
@@ -287,17 +295,21 @@ class Settling(Release):
         rest = bytes(buf[start + candidate.size : end]).strip()
         begun = bool(rest.strip(b">=\"'{[ \t\r\n"))
         if begun and not candidate.special and self._cut_off:
-            if candidate.what == "tags":
-                begins = _NAME_BEGUN.match(rest) is not None
+            if candidate.what == "tags" or not (opener.endswith(b">") or rest.startswith(b">")):
+                begins = _NAME_BEGUN.search(rest) is not None
             else:
-                begins = rest.startswith(b">") and not rest.lstrip(b"> \t\r\n").startswith(b"<")
+                begins = not rest.lstrip(b"> \t\r\n").startswith(b"<")
         else:
             begins = begun and candidate.special
+            if begins and _WORDS.fullmatch(rest.decode("utf-8", "replace")) is not None:
+                return self._refute(candidate)
         if begins:
             self._reject(candidate, "truncated", None, end, "the stream ended before the name was whole")
             return False
-        whole = rest.startswith(b">") or opener.endswith((b">", b":", b"["))
-        alone = whole and not rest.strip(b"> \t\r\n") and self._line is not None and not self._line.strip()
+        opened: int = getattr(reader, "opened", -1)
+        whole = opened >= 0
+        nothing = not buf[max(opened, start + candidate.size) : end].strip()
+        alone = whole and nothing and self._line is not None and not self._line.strip()
         directly = not rest and not whole and self._after_markup and self._after_call
         if candidate.special or self._cut_off or alone or directly:
             self._markup("cut_marker" if self._cut_off or directly else "empty", start, end)

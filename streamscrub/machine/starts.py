@@ -61,9 +61,11 @@ class LineStarts(Code):
             self._fresh_line = True
         return verdict
 
-    def _line_result(self, i: int, size: int) -> int:
-        """A result that only a word opens, right behind a call: it reaches to the next token or the end."""
-        if not self._after_call or not self._after_markup or self._on_fabricated == "keep":
+    def _line_result(self, i: int, size: int, grammar: str) -> int:
+        """A result that only a word opens, right behind a call of a line of its grammar: it reaches to the next token
+        or the end."""
+        counts = self._after_call and self._after_markup and self._last_line == grammar
+        if not counts or self._on_fabricated == "keep":
             return DEAD
         return self._enter_result(i, size, NOTHING)
 
@@ -129,7 +131,7 @@ class LineStarts(Code):
             start = bytes(buf[i : i + words])
             line = next(one for one in tables.lines if one.start.encode() == start)
             if line.syntax == "result":
-                return self._line_result(i, words)
+                return self._line_result(i, words, line.grammar)
             if line.others:
                 verdict = self._addressed(i, words, line.others, end, final)
                 if verdict != DEAD:
@@ -159,7 +161,7 @@ class LineStarts(Code):
             named = NamedReader(i, offer, self._plain_around(), self._quotes(), forms["named_object"])
             return self._begin(Candidate(i, named, "line", 1))
         if after == 0x2F and "glm_line" in forms and offer.plain(name) is not None and self._bare_fence is None:
-            glm = GlmForm(i, offer, Around(), {}, forms["glm_line"])
+            glm = GlmForm(i, offer, self._plain_around(), {}, forms["glm_line"])
             return self._begin(Candidate(i, glm, "line", 1))
         return DEAD
 

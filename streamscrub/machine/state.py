@@ -122,6 +122,7 @@ class State:
         self._stop: Sentinels | None = None
         self._drop_kind: DropKind = "fabricated_turn"
         self._result_kind: DropKind = "fabricated_result"
+        self._last_line = ""  # the grammar of the last call, if that was one of a line form
         self._last_calls: list[tuple[str, dict[str, Any]]] = []
         self._label = b""
         self._ends: frozenset[bytes] = frozenset()  # tokens that end the present section besides its closers

@@ -17,6 +17,9 @@ from .reasoning import ReasoningMode
 from .state import NO_PAD, STRIPPED, TEXT, Candidate
 
 _HEAD: Final = re.compile(rb"[ \t]{0,9}+to=([^\s<{]{1,%d}+)[ \t]{0,9}+(?:json|code)?[ \t]{0,9}+" % MAX_NAME)
+# What a message without tokens may begin with, right behind the word of its channel: not what goes on with a sentence.
+_GLUED: Final = re.compile(rb"[^ \t\r\n.,;:!?'a-z-]")
+_GLUED_THOUGHT: Final = re.compile(rb"[^ \t\r\n.,;:!?'-]")  # no word goes on behind this one
 _HEAD_CUT: Final = re.compile(
     rb"[ \t]{0,9}+(?:t(?:o(?:=[^\s<{]{0,%d}+[ \t]{0,9}+(?:j(?:s(?:on?)?)?|c(?:o(?:de?)?)?)?[ \t]{0,9}+)?)?)?\Z"
     % MAX_NAME
@@ -74,6 +77,14 @@ class Stripped(ReasoningMode):
                     return False
                 if size > 0:
                     break
+                follows = start + len(word)
+                thought = frame.channels[name] == "reasoning"
+                if (_GLUED_THOUGHT if thought else _GLUED).match(buf, follows, end) is None:
+                    # Only a recipient may stand apart from the word; else it is one of an ordinary sentence.
+                    if _HEAD_CUT.match(buf, follows, end) is not None and not final:
+                        return False
+                    if _HEAD.match(buf, follows, end) is None:
+                        break
                 # What the prompt began is over: its header had no tokens either.
                 self._candidate = None
                 self._pending.clear()
