@@ -96,6 +96,13 @@ def import_seconds() -> float:
     return fresh("import time; a = time.perf_counter(); import streamscrub; print(time.perf_counter() - a)")
 
 
+def modules_seconds() -> float:
+    """What the first use of ``StreamScrubber`` loads."""
+    return fresh(
+        "import time, streamscrub; a = time.perf_counter(); streamscrub.StreamScrubber; print(time.perf_counter() - a)"
+    )
+
+
 def first_construction_seconds() -> float:
     """The first scrubber of a process, all grammars on."""
     return fresh(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
 
+TYPE_CHECKING = False  # as in typing, whose import would cost more than all the rest here
 if TYPE_CHECKING:
+    from typing import Any, Final
+
     from .events import (
         ArgumentsDelta,
         CallStarted,

@@ -31,6 +31,7 @@ from .console import out as _out
 from .console import plain as _plain
 from .console import say as _say
 from .console import short as _short
+from .console import stdin as _stdin
 from .events import Dropped, Event, Reasoning, RejectedCall, Repair, Scrubbed, Text, ToolCall
 from .grammar import Grammar, GrammarError, find, folder, shipped
 from .host.policies import gave_up
@@ -45,6 +46,7 @@ MARK: Final = "↺"
 _PIECE: Final = 1 << 16  # bytes of one read; a read returns what is there and never waits for more
 _CALLS_FD: Final = 3
 _SECONDS: Final = 8.5  # of the demo at speed 1
+_LEFT: Final = "Left, a chat UI that strips tags by regex: its overwritten text is the point."
 _CUTS: Final = (1, 2, 3, 4, 5, 7)  # characters of the equal pieces in which `check` feeds an example
 _COLORS: Final = {
     "text": "", "reasoning": "2", "markup": "36", "call": "32", "repaired": "33", "rejected": "31",
@@ -208,10 +210,7 @@ def _chunks(path: str) -> Iterator[bytes]:
         except OSError as error:
             raise _Usage(f"streamscrub: cannot read {path}: {error.strerror}") from None
         return
-    buffer = getattr(sys.stdin, "buffer", None)
-    if buffer is None:  # no standard input, or one that somebody put there
-        yield sys.stdin.read().encode("utf-8", "replace") if sys.stdin else b""
-        return
+    buffer = _stdin()
     while data := buffer.read1(_PIECE):
         yield data
 
@@ -279,40 +278,52 @@ def _remark(event: ToolCall | RejectedCall) -> str:
 def _scrub(args: argparse.Namespace) -> int:
     scrubber = _scrubber(args)
     sink = _calls_sink(args.calls)  # before a file is opened for reading, which could be given the number 3
-    untold = 0
+    told = _Told(sink, args.show_reasoning)
     try:
         for chunk in _chunks(args.file):
-            untold += _pass_on(scrubber.feed(chunk), sink, args.show_reasoning)
-        untold += _pass_on(scrubber.finish(args.finish_reason), sink, args.show_reasoning)
+            told.pass_on(scrubber.feed(chunk))
+        told.pass_on(scrubber.finish(args.finish_reason))
     finally:
         if args.calls and sink is not None:
             with suppress(BrokenPipeError):
                 sink.close()
-    if untold:
-        _say(
-            sys.stderr,
-            f"streamscrub: {untold} call{'s' * (untold > 1)} read and not written (--calls FILE, or 3>FILE)\n",
-        )
+    if told.untold:
+        calls = f"{told.untold} call{'s' * (told.untold > 1)}"
+        told.remark(f"streamscrub: {calls} read and not written (--calls FILE, or 3>FILE)")
     return 0
 
 
-def _pass_on(events: list[Event], sink: IO[bytes] | None, reasoning: bool) -> int:
-    """Write each event where it belongs, at once. Returns the number of calls that went nowhere."""
-    untold = 0
-    for event in events:
-        if isinstance(event, Text):
-            _out(event.text)
-        elif isinstance(event, Reasoning) and reasoning:
-            _say(sys.stderr, event.text)
-        elif isinstance(event, ToolCall | RejectedCall):
-            if sink is None:
-                untold += isinstance(event, ToolCall)
-            else:
-                sink.write(json.dumps(to_record(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-                sink.flush()
-            if isinstance(event, RejectedCall) or event.repairs:
-                _say(sys.stderr, _remark(event) + "\n")
-    return untold
+class _Told:
+    """Where the events go: text to stdout, calls to ``sink``, reasoning and remarks to stderr."""
+
+    def __init__(self, sink: IO[bytes] | None, reasoning: bool) -> None:
+        self.untold = 0  # calls that went nowhere
+        self._sink = sink
+        self._reasoning = reasoning
+        self._open = False  # stderr stands in a line of reasoning
+
+    def pass_on(self, events: list[Event]) -> None:
+        """Write each event where it belongs, at once."""
+        for event in events:
+            if isinstance(event, Text):
+                _out(event.text)
+            elif isinstance(event, Reasoning) and self._reasoning:
+                _say(sys.stderr, event.text)
+                self._open = not event.text.endswith("\n") if event.text else self._open
+            elif isinstance(event, ToolCall | RejectedCall):
+                if self._sink is None:
+                    self.untold += isinstance(event, ToolCall)
+                else:
+                    line = json.dumps(to_record(event), ensure_ascii=False)
+                    self._sink.write(line.encode("utf-8", "replace") + b"\n")
+                    self._sink.flush()
+                if isinstance(event, RejectedCall) or event.repairs:
+                    self.remark(_remark(event))
+
+    def remark(self, line: str) -> None:
+        """Write a line of its own to stderr."""
+        _say(sys.stderr, "\n" * self._open + line + "\n")
+        self._open = False
 
 
 def _calls_sink(path: str | None) -> IO[bytes] | None:
@@ -656,14 +667,21 @@ def _convert(args: argparse.Namespace) -> int:
 def _replay_saved(args: argparse.Namespace) -> int:
     from .host_verbs import replay_verb
 
-    args.file = None
+    args.file = _once(args.files)
     return replay_verb(args, _read_tools(args))
+
+
+def _once(paths: list[str]) -> str | None:
+    """Standard input, if it is among the files; it can be read once."""
+    if paths.count("-") > 1:
+        raise _Usage("streamscrub: standard input can be read only once")
+    return "-" if "-" in paths else None
 
 
 def _tally(args: argparse.Namespace) -> int:
     from .host_verbs import tally_verb
 
-    args.file = None
+    args.file = _once(args.logs)
     return tally_verb(args, _read_tools(args))
 
 
@@ -679,7 +697,7 @@ def _demo(args: argparse.Namespace) -> int:
     width = (min(_columns(), 120) - 3) // 2
     steps, events = _replay(data, width)
     delay = 0.0 if args.fast else _SECONDS / float(word) / len(steps)
-    _say(sys.stdout, f"{data['title']}\n\n")
+    _say(sys.stdout, f"{data['title']}\n{_LEFT}\n\n")
     for left, right in (("a regex over the text so far", "streamscrub"), ("─" * width, "─" * width)):
         _say(sys.stdout, paint("bold", _beside_each_other(left[:width], right, width)) + "\n")
     most = max(max(len(left), len(right)) for left, right in steps)
@@ -744,17 +762,21 @@ class _Naive:
 
 
 def _saved(data: dict[str, Any], result: Scrubbed) -> str:
+    """What the left column got wrong."""
     naive = _Naive(data["naive"]["strip"])
     for delta in data["deltas"]:
         naive.add(delta)
     kept = sum(block.size for block in SequenceMatcher(None, naive.shown, result.text, False).get_matching_blocks())
-    ran = 0
+    found: list[Any] = []
     for block in re.findall(data["naive"]["call"], naive.seen):
         with suppress(ValueError):
-            ran += isinstance(json.loads(block), dict)
+            found.append(json.loads(block))
+    real = [{"name": call.name, "arguments": call.arguments} for call in result.calls]
+    quoted = sum(call not in real for call in found)
+    missed = sum(call not in found for call in real)
     return (
-        f"Saved: {len(result.calls)} calls, {ran} quoted call not run, {len(naive.shown) - kept} characters of markup, "
-        f"{len(result.text) - kept} of text."
+        f"The regex showed {len(naive.shown) - kept} characters of markup and lost {len(result.text) - kept} of text.\n"
+        f"It ran {quoted} call that was only quoted, and missed {missed} of {len(real)} real calls."
     )
 
 

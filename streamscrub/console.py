@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from io import BytesIO
 from typing import IO, Any, Final
 
 SHOWN: Final = 200  # characters of one value in a message
@@ -46,3 +47,9 @@ def plain(text: str) -> str:
 def short(value: Any, most: int = SHOWN) -> str:
     text = plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def stdin() -> Any:
+    """Standard input as a binary file; one that somebody put there, or none, as what it holds."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    return buffer or BytesIO(sys.stdin.read().encode("utf-8", "replace") if sys.stdin else b"")

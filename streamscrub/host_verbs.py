@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from .console import Usage, out, plain, say, short
+from .console import Usage, out, plain, say, short, stdin
 from .host.policies import gave_up
 from .host.replay import VERDICTS, Baseline, Result, case_of, replay_all, reread
 from .host.reply import reply_of
-from .host.sessions import Response, Saved, read_session, session_record
+from .host.sessions import Response, Saved, read_open, read_session, session_record
 from .host.store import TallyStore
 from .host.tally import Tally
 
@@ -138,21 +138,21 @@ def _completed(one: Saved, args: argparse.Namespace, tools: list[Any] | None) ->
 def _saved(paths: Iterable[str], told: Callable[[int], None] | None = None) -> Iterator[Saved]:
     for path in paths:
         try:
-            yield from read_session(path, told)
+            yield from read_open(stdin(), "stdin", told) if path == "-" else read_session(path, told)
         except OSError as error:
             raise Usage(f"streamscrub: cannot read {path}: {error.strerror}") from None
 
 
 def _size(paths: Iterable[str]) -> int:
     try:
-        return sum(os.stat(path).st_size for path in paths)
+        return sum(os.stat(path).st_size for path in paths if path != "-")
     except OSError as error:
         raise Usage(f"streamscrub: cannot read {error.filename}: {error.strerror}") from None
 
 
 def _digest(path: str) -> str:
     """What a log is known by; "" for a pipe, which is gone when it was read."""
-    if not Path(path).is_file():
+    if path == "-" or not Path(path).is_file():
         return ""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -236,6 +236,16 @@ def test_every_key_of_a_grammar_file_is_described() -> None:
     assert [key for keys in _KEYS.values() for key in sorted(keys) if not re.search(rf"\b{key}\b", page)] == []
 
 
+def test_every_body_syntax_is_a_row_with_its_settings_and_its_table() -> None:
+    page = (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.* \|.*\|.*) \|$", page, re.MULTILINE))
+    assert rows.keys() >= BODIES.keys()
+    for name, body in BODIES.items():
+        assert [key for key in body.settings if f"`{key}`" not in rows[name]] == [], name
+        assert f"[[{body.table}]]" in rows[name] or not body.table
+        assert ("no `[[body]]`" in rows[name]) == body.tabled
+
+
 def test_the_grammars_of_the_page_pass_their_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = ROOT / "docs" / "grammar-files.md"
     path = tmp_path / "my.toml"

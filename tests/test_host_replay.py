@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -604,3 +606,39 @@ def test_a_bar_is_shown_for_a_long_input_on_a_terminal_only(tmp_path: Path) -> N
     assert out.decode() == "300 responses: 300 same\n"
     assert "100%" in shown.decode()
     assert shown.endswith(b"\r\x1b[K")
+
+
+# Standard input, and files that are no session
+
+
+def test_standard_input_is_a_session(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    line = json.dumps(record(CALL, model="m")).encode()
+
+    def given() -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(line)))
+
+    given()
+    assert Ran(capsys, "replay", "-").out.startswith("1 response: ")
+    given()
+    assert json.loads(Ran(capsys, "tally", "--json", "-").out)["m"]["responses"] == 1
+    given()
+    assert "only once" in Ran(capsys, "tally", "-", "-").err
+    given()
+    assert "cannot both be read from stdin" in Ran(capsys, "tally", "--tools", "-", "-").err
+
+
+@pytest.mark.parametrize("verb", ["parse", "scrub"])
+def test_what_other_verbs_write_is_no_session_and_the_way_to_one_is_told(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    response = tmp_path / "response.txt"
+    response.write_text(CALL, encoding="utf-8")
+    made = tmp_path / "made.jsonl"
+    more = ["--calls", str(made)] if verb == "scrub" else []
+    ran = Ran(capsys, verb, str(response), *more)
+    if verb == "parse":
+        made.write_text(ran.out, encoding="utf-8")
+        made = made.rename(tmp_path / "made.json")
+    told = Ran(capsys, "tally", str(made))
+    assert "streamscrub replay RESPONSE --record FILE, passed over" in told.err
+    assert "streamscrub replay RESPONSE --record FILE" in Ran(capsys, "replay", str(made)).out

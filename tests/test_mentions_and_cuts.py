@@ -530,3 +530,18 @@ def test_a_name_that_the_end_cut_is_truncated_whatever_its_opener(opener: str) -
 def test_a_python_set_is_a_list() -> None:
     result = read("<|tool_call_start|>[save_doc(path='p', text={'a', 'b'})]<|tool_call_end|>", tools=None)
     assert calls(result) == [("save_doc", {"path": "p", "text": ["a", "b"]})]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        f'{SECTION}<invoke name="list_jobs">',
+        '<|open|>call tool="x" index="1"<|sep|>',
+        '<|open|>argument key="k" type="string"<|sep|>',
+        "<|close|>call<|sep|>",
+    ],
+)
+def test_a_lone_tag_of_tokens_in_an_inline_span_is_text(tag: str) -> None:
+    text = f"Use `{tag}` here. Then more."
+    result = read(text)
+    assert (result.text, result.calls, result.rejected) == (text, [], [])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike, fspath
-from typing import Any, Final, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from ..events import Event, Reasoning, RejectedCall, Span, Text, ToolCall
 from ..names import encodable
@@ -27,6 +27,10 @@ MAX_WRAPPERS: Final = 4
 # Levels of a JSON value; arguments have 64 at most, and what is deeper could end a recursion elsewhere.
 MAX_LEVELS: Final = 200
 
+_RESULT: Final = (
+    "written by parse or scrub --calls, without what the model wrote; for records keep its response and run "
+    "streamscrub replay RESPONSE --record FILE"
+)
 _READING: Final = ("text", "events", "finish_reason", "tools")
 # Names of files that hold JSON lines, whatever the first of them is.
 _LINES: Final = (".jsonl", ".ndjson")
@@ -133,18 +137,28 @@ def read_session(path: str | PathLike[str], told: Callable[[int], None] | None =
     """
     name = fspath(path)
     with open(name, "rb") as file:
-        first = [file.readline()]  # it may be a pipe, which cannot be read twice
-        while first[-1] and not first[-1].strip():
-            first.append(file.readline())
-        start = _loads(first[-1])
-        if name.endswith(_LINES) or (start is not None and _is_known(start)):
-            yield from read_lines(_counted(chain(first, file), told), name)
-            return
-        whole = b"".join(first) + file.read()
+        yield from read_open(file, name, told)
+
+
+def read_open(file: BinaryIO, name: str, told: Callable[[int], None] | None = None) -> Iterator[Saved]:
+    """The same of an open file, such as standard input. ``name`` is for people."""
+    first = [file.readline()]  # it may be a pipe, which cannot be read twice
+    while first[-1] and not first[-1].strip():
+        first.append(file.readline())
+    start = _loads(first[-1])
+    if _is_result(start):
+        yield Unreadable(name, _RESULT)
+        return
+    if name.endswith(_LINES) or (start is not None and _is_known(start)):
+        yield from read_lines(_counted(chain(first, file), told), name)
+        return
+    whole = b"".join(first) + file.read()
     if told is not None:
         told(len(whole))
     document = _loads(whole)
-    if document is not None and _is_known(document):
+    if _is_result(document):
+        yield Unreadable(name, _RESULT)
+    elif document is not None and _is_known(document):
         yield from _read(document, name, None, MAX_WRAPPERS)
     else:
         yield Response(whole, where=name)
@@ -193,6 +207,13 @@ def _loads(data: str | bytes) -> Any:
     except (ValueError, RecursionError):
         return None
     return None if text.count("[") + text.count("{") > MAX_LEVELS and _is_deep(value) else value
+
+
+def _is_result(value: Any) -> bool:
+    """Is this what the command made of a response? It lacks what the model wrote, so nothing can be read again."""
+    return isinstance(value, dict) and (
+        value.keys() >= {"calls", "rejected", "counts"} or (isinstance(value.get("event"), str) and "span" in value)
+    )
 
 
 def _is_deep(value: Any) -> bool:

@@ -70,7 +70,7 @@ class Markers(LineStarts):
                 return DEAD
         elif self._span and p == self._span_at:
             lone, stop = self._lone_marker(role, p, size, end, final)
-            if lone == DEAD and role.kind in (Kind.WRAP, Kind.SIGIL):
+            if lone == DEAD:
                 lone, stop = self._quoted_block(p + size, end, final)
             if lone == MORE:
                 return MORE
@@ -96,7 +96,7 @@ class Markers(LineStarts):
             stop += len(label)
         elif here and label.startswith(here):
             return (DEAD if final else MORE), stop
-        elif role.kind in (Kind.SIGIL, Kind.CLOSE, Kind.KEY):
+        elif role.kind in (Kind.SIGIL, Kind.CLOSE, Kind.KEY, Kind.TAG):
             tag = _QUOTED_TAG.match(self._buf, stop, end)
             if tag is None:
                 growing = _QUOTED_TAG_CUT.match(self._buf, stop, end) is not None and not final
