@@ -11,7 +11,7 @@ from typing import Any, Final
 
 GRAMMARS: Final = Path(__file__).resolve().parent.parent / "grammars"
 # What stands under these keys is prose, a template or an example. References to other files hold no bracket.
-NOT_LITERAL: Final = {"name", "models", "source", "title", "notes", "example", "render", "guide"}
+NOT_LITERAL: Final = {"name", "models", "source", "title", "notes", "example", "render", "dialect", "wording"}
 _BRACKET: Final = re.compile(r"[<>\[\]{}|]|[^\x00-\x7f]|:$|^`{3}")
 
 

@@ -2,7 +2,7 @@
 
 Standard output carries text or one result, and nothing else; what is told beside it goes to standard error. Exit codes:
 0, 1 a check failed or a file could not be written, 2 wrong use, 70 a defect, 130 interrupted, 141 a pipe's reader left.
-(Longer than other modules: seven verbs of a screen each, which share their options and nothing that others need.)
+(Longer than other modules: ten verbs of a screen each, which share their options and nothing that others need.)
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from unicodedata import combining, east_asian_width
 
 import streamscrub
 
+from .console import PARTS
 from .console import Usage as _Usage
 from .console import out as _out
 from .console import plain as _plain
@@ -91,7 +92,7 @@ def _parser() -> _Parser:
     parser = _Parser(prog="streamscrub", description=streamscrub.__doc__, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"streamscrub {streamscrub.__version__}")
     verbs = parser.add_subparsers(
-        dest="verb", required=True, metavar="{scrub,parse,explain,grammars,check,replay,tally,demo}"
+        dest="verb", required=True, metavar="{scrub,parse,explain,grammars,check,render,convert,replay,tally,demo}"
     )
     reads = _reading_options()
 
@@ -116,6 +117,16 @@ def _parser() -> _Parser:
     one.add_argument(
         "files", nargs="*", metavar="FILE.toml", help="grammar files or tokenizer_config.json, or names of shipped ones"
     )
+    one = verb("render", _render, "write what a dialect makes of tools, calls, results or a conversation")
+    one.add_argument("part", choices=PARTS, help="what to write")
+    _add_dialect_options(one, "JSON of what is written, or the text of a thought ('-' or missing: stdin)")
+    one.add_argument("--dialect", metavar="NAME", help="the dialect (default: the one of --model)")
+    one.add_argument("--model", metavar="ID", help="the model whose dialect it is, where none is named")
+    one = verb("convert", _convert, "read a reply in one dialect, or in any, and write it in another")
+    _add_dialect_options(one, "what the model wrote ('-' or missing: stdin)")
+    one.add_argument("--from", metavar="NAME", dest="source", help="dialect or grammar to read (default: any)")
+    one.add_argument("--to", metavar="NAME", dest="target", required=True, help="dialect or grammar to write")
+    one.add_argument("--finish-reason", metavar="WORD", default="stop", help="how the reply ended (default: stop)")
     one = verb("replay", _replay_saved, "read saved responses again and say what no longer resolves, or changed")
     one.add_argument("files", nargs="+", metavar="SESSION", help="our records, chat logs (JSON, JSON lines), or text")
     one.add_argument("--baseline", metavar="OLD", help="records of an older replay to compare with")
@@ -165,6 +176,11 @@ def _add_counting_options(parser: _Parser) -> None:
     add("--tools", metavar="FILE", help="the offered tools, where the session does not say")
     add("--model", metavar="ID", help="the model, where the session does not say")
     add("--grammar", metavar="NAME", action="append", dest="grammars", help="only this grammar, or FILE.toml")
+
+
+def _add_dialect_options(parser: _Parser, what: str) -> None:
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=what)
+    parser.add_argument("--tools", metavar="FILE", help="JSON of the offered tools in any shape")
 
 
 def _count(word: str) -> int:
@@ -628,6 +644,21 @@ def _same(found: Any, wanted: Any) -> bool:
     return bool(found == wanted) and json.dumps(found, sort_keys=True) == json.dumps(
         wanted, sort_keys=True, default=str
     )
+
+
+# -- render, convert
+
+
+def _render(args: argparse.Namespace) -> int:
+    from .dialect_verbs import render_verb
+
+    return render_verb(args, _read_tools(args), lambda path: b"".join(_chunks(path)))
+
+
+def _convert(args: argparse.Namespace) -> int:
+    from .dialect_verbs import convert_verb
+
+    return convert_verb(args, _read_tools(args), lambda path: b"".join(_chunks(path)))
 
 
 # -- replay, tally

@@ -8,6 +8,10 @@ from io import BytesIO
 from typing import IO, Any, Final
 
 SHOWN: Final = 200  # characters of one value in a message
+# What the verb `render` can write.
+PARTS: Final = (
+    "prompt", "catalogue", "example", "calls", "results", "thinking", "encode", "fold", "replay", "transcript", "wire",
+)  # fmt: skip
 
 
 class Usage(Exception):

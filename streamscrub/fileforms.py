@@ -18,15 +18,18 @@ _TEXTS: Final = "a list of strings"
 _KINDS: Final = {
     key: kind
     for kind, keys in {
-        _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking guide "
-        "text visible finish type render.call render.calls render.section render.result frame.route.channel "
-        "frame.route.recipient fence.envelope example.reasoning",
+        _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking text "
+        "visible finish type model id several error results between replayed escape demoted catalogue format "
+        "system user assistant preamble render.call render.calls dialect.call dialect.calls dialect.prefix "
+        "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel frame.route.recipient "
+        "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
+        "block_line signature native required forced continuation wording.section wording.envelope",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired repeats begins",
+        "after_call repaired repeats begins literal section",
         _NUMBER: "order",
-        _TABLE: "settings form options",
+        _TABLE: "settings form options fallback transcript",
         _TEXTS: "bodies others headers languages reserved roles wrapper start message channel constrain rejected "
-        "quotes tags.call body.envelope pairs.envelope",
+        "quotes aliases rules tags.call body.envelope pairs.envelope",
     }.items()
     for key in keys.split()
 }
@@ -41,6 +44,7 @@ _NEEDED: Final = {
     "frame.route": "to",
     "fence": "languages",
     "elements": "reserved",
+    "dialect": "name catalogue",
     "example": "text",
 }
 # What a setting of a body must be. An empty string would stand everywhere.
@@ -58,6 +62,8 @@ _WORDS: Final = {
     "frame.bodies": FRAMED,
     "frame.route.to": ("reasoning", "text", "dropped", ""),
     "render.body": tuple(sorted(BODIES)),
+    "dialect.body": tuple(sorted(BODIES)),
+    "dialect.fallback.body": tuple(sorted(BODIES)),
     "body.syntax": tuple(sorted(BODIES)),
 }
 _TABLED: Final = {
@@ -123,6 +129,8 @@ def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator
             yield f"{section}.{key}", f"is missing{where}"
     for key, value in table.items():
         yield from _wrong_kind(key, section, value, where)
+        if isinstance(value, dict) and f"{section}.{key}" in ("dialect.fallback", "dialect.transcript"):
+            yield from _wrong_table(value, f"{section}.{key}", where)
         yield from _wrong_words(f"{section}.{key}", value)
         if section == "render":
             yield from _wrong_fields(key, value)

@@ -27,7 +27,7 @@ _MAX_FILE: Final = 256 * 1024  # bytes of one grammar file; ours are under 10 kB
 _MAX_TOKENIZER: Final = 8 * 1024 * 1024  # bytes of a tokenizer's configuration, which lists its added tokens
 _MAX_LITERAL: Final = 64  # bytes of one marker
 # Where the part of a shipped file begins that reading does not need.
-_REST: Final = re.compile(rb"^\[(?:render|\[example\])\]", re.MULTILINE)
+_REST: Final = re.compile(rb"^\[(?:render|wording|\[(?:dialect|example)\])\]", re.MULTILINE)
 _VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
@@ -35,7 +35,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
     section: frozenset(keys.split())
     for section, keys in {
         "": "name models source title needs always envelope body section tags pairs reasoning control "
-        "answer turn result frame line fence elements render example",
+        "answer turn result frame line fence elements render dialect wording example",
         "envelope": "name open close special attributes headers separators chains fenced from_last demand "
         "unclosed shared",
         "body": "envelope syntax order named headed headers separators settings quotes",
@@ -54,12 +54,31 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "line": "syntax start then others order",
         "fence": "languages envelope reads",
         "elements": "reserved",
-        "render": "call calls body join section result thinking guide form",
+        "render": "call calls body join form",
+        "dialect": "name title aliases models model prefix id body call calls several join form fallback result error "
+        "results between replayed literal escape thinking demoted transcript catalogue section format rules",
+        "dialect.fallback": "call body form",
+        "dialect.transcript": "start system user assistant thinking text preamble results",
+        "wording": "heading intro catalogue guide parallel reading private rules catalogue_rules section protocol "
+        "block block_line signature native required forced continuation envelope",
         "example": "title text calls rejected visible reasoning finish tools options repaired",
     }.items()
 }
 _LISTS: Final = frozenset(
-    ("answer", "envelope", "body", "section", "tags", "pairs", "reasoning", "result", "line", "fence", "example")
+    [
+        "answer",
+        "envelope",
+        "body",
+        "section",
+        "tags",
+        "pairs",
+        "reasoning",
+        "result",
+        "line",
+        "fence",
+        "dialect",
+        "example",
+    ]
 )
 # Keys whose values are markers.
 _MARKERS: Final = frozenset(
@@ -261,7 +280,11 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
     _keys(item, section, file, section)
     for key, value in item.items():
         below = f"{section}.{key}"
-        if below in _KEYS:
+        if below in _KEYS and below.startswith("dialect."):
+            if not isinstance(value, dict):
+                raise GrammarError(file, below, f"must be a table: [{below}]")
+            _keys(value, below, file, below)
+        elif below in _KEYS:
             if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
                 raise GrammarError(file, below, f"must be a list of tables: [[{below}]]")
             for one in value:

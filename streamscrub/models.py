@@ -12,7 +12,7 @@ from .modelids import spellings
 
 _GLOB: Final = re.compile(r"\[[^\]]*+\]|[*?]")
 
-_Rank: TypeAlias = tuple[bool, int, bool, str]
+Rank: TypeAlias = tuple[bool, int, bool, str]
 
 
 def grammars_for(model: str, grammars: Iterable[Grammar] | None = None) -> list[tuple[Grammar, str]]:
@@ -25,21 +25,26 @@ def grammars_for(model: str, grammars: Iterable[Grammar] | None = None) -> list[
     >>> [(grammar.name, pattern) for grammar, pattern in grammars_for("moonshotai/Kimi-K2-Instruct-GGUF")]
     [('kimi_k2', 'kimi-k2*')]
     """
+    found: list[tuple[Rank, Grammar]] = []
+    for grammar in shipped().values() if grammars is None else grammars:
+        rank = best_rank(grammar.models, model)
+        if rank is not None:
+            found.append((rank, grammar))
+    return [(grammar, rank[-1]) for rank, grammar in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+
+
+def best_rank(patterns: Iterable[str], model: str) -> Rank | None:
+    """How well the best of these patterns names the model, the smaller the better; None if none does."""
     names = spellings(model)
     own = tuple(name for name in names if "/" not in name)
-    found: list[tuple[_Rank, Grammar]] = []
-    for grammar in shipped().values() if grammars is None else grammars:
-        ranks = [_rank(pattern, own) for pattern in grammar.models if _matches(pattern, names)]
-        if ranks:
-            found.append((min(ranks), grammar))
-    return [(grammar, rank[-1]) for rank, grammar in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+    return min((_rank(pattern, own) for pattern in patterns if _matches(pattern, names)), default=None)
 
 
 def _matches(pattern: str, names: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern.lower()) for name in names)
 
 
-def _rank(pattern: str, own: Iterable[str]) -> _Rank:
+def _rank(pattern: str, own: Iterable[str]) -> Rank:
     """The smaller, the better: matches the id itself, says more of it, says how it begins, the alphabet."""
     return not _matches(pattern, own), -len(_GLOB.sub("", pattern)), pattern.startswith("*"), pattern
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from .bodies import BODIES
+from .bodies.base import hardened
 from .grammar import Grammar
 from .tables import Kind, Tables
 from .tools import Tool, read_tools
 from .union import tables_for
+
+# Syntaxes whose strings stand in double quotes and know JSON's escapes.
+_ESCAPING: Final = frozenset(("json_call", "json_arguments", "keyed_call", "python_call"))
 
 
 def write_calls(grammar: Grammar, calls: Iterable[tuple[str, Mapping[str, Any]]], tools: Iterable[Any] = ()) -> str:
@@ -21,32 +26,56 @@ def write_calls(grammar: Grammar, calls: Iterable[tuple[str, Mapping[str, Any]]]
     render = grammar.data.get("render", {})
     if "body" not in render:
         raise ValueError(f"{grammar.name} writes no calls")
-    tables = tables_for([grammar], None)
     offered = {tool.name: tool for tool in read_tools(tools) or ()}
-    written = []
-    for index, (name, arguments) in enumerate(calls):
-        settings = {**_settings(grammar, tables, offered.get(name)), "number": str(index + 1)}
-        body = BODIES[render["body"]].write(name, dict(arguments), settings)
-        written.append(_filled(render.get("call", "{call}"), name=name, index=str(index), call=body))
-    return _filled(render.get("calls", "{calls}"), calls=render.get("join", "\n").join(written))
+    written = [
+        write_call(grammar, render, name, arguments, offered.get(name), index)
+        for index, (name, arguments) in enumerate(calls)
+    ]
+    return filled(render.get("calls", "{calls}"), calls=render.get("join", "\n").join(written))
 
 
-def _settings(grammar: Grammar, tables: Tables, tool: Tool | None) -> dict[str, Any]:
+def write_call(
+    grammar: Grammar,
+    render: Mapping[str, Any],
+    name: str,
+    arguments: Mapping[str, Any],
+    tool: Tool | None,
+    index: int,
+    **more: Any,
+) -> str:
+    """One call in the form of ``render``. ``more`` are settings of the writer, and ``id``, the text of that field.
+
+    With ``hard`` the strings of a syntax that has escapes hold no character that a marker could begin with. Raises
+    ``ValueError`` for what the form cannot carry.
+    """
+    settings = {**_settings(grammar, render, tool), "number": str(index + 1), **more}
+    text = BODIES[render["body"]].write(name, dict(arguments), settings)
+    if more.get("hard") and render["body"] in _ESCAPING:
+        text = hardened(text)
+    return filled(render.get("call", "{call}"), name=name, index=str(index), id=more.get("id", ""), call=text)
+
+
+def _settings(grammar: Grammar, render: Mapping[str, Any], tool: Tool | None) -> dict[str, Any]:
     """What a body's writer gets: the settings of its reader, the texts of the file, and the tool."""
-    render = grammar.data["render"]
-    settings: dict[str, Any] = {}
-    for name in (grammar.name, *grammar.data.get("needs", ())):
-        found = _reader_settings(tables, name, render["body"], render.get("form", {}).get("call_open") == "")
-        if found is not None:
-            settings.update(found)
-            break
-    for one in grammar.data.get("body", ()):
+    settings = dict(_reader(grammar, render["body"], render.get("form", {}).get("call_open") == ""))
+    for one in grammar.reads.get("body", ()):
         if one["syntax"] == render["body"]:
             settings |= {key: one[key] for key in ("quotes",) if key in one}
     settings["form"] = render.get("form", {})
     if tool is not None:
         settings |= {"tool": tool, "slots": tool.slots}
     return settings
+
+
+@lru_cache(maxsize=256)
+def _reader(grammar: Grammar, syntax: str, named: bool) -> Mapping[str, Any]:
+    """The settings of the grammar's own reader, or of one of a grammar that it needs."""
+    tables = tables_for([grammar], None)
+    for name in (grammar.name, *grammar.reads.get("needs", ())):
+        found = _reader_settings(tables, name, syntax, named)
+        if found is not None:
+            return found
+    return {}
 
 
 def _reader_settings(tables: Tables, grammar: str, syntax: str, named: bool) -> Mapping[str, Any] | None:
@@ -69,8 +98,12 @@ def _reader_settings(tables: Tables, grammar: str, syntax: str, named: bool) -> 
     return None
 
 
-def _filled(template: str, **fields: str) -> str:
-    """Put the fields in. What they hold is not looked at again."""
+def filled(template: str, **fields: str) -> str:
+    """Put the fields in. What they hold is not looked at again.
+
+    >>> filled("{name}: {x} {y}", name="{x}", x="1")
+    '{x}: 1 {y}'
+    """
     parts = template.split("{")
     out = [parts[0]]
     for part in parts[1:]:

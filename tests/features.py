@@ -83,6 +83,61 @@ ROWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
             "Same parser under every provider",
         ),
     ),
+    "J": (
+        "Dialect choice",
+        (
+            "Dialect enum, names",
+            "preferred_for_model",
+            "One object per dialect",
+            "Per-run selection",
+            "Selection really selects",
+            "should_send_specs / embeds_catalogue / call_format",
+            "Override by environment or option",
+            "Fallback semantics",
+            "Mode switch by the adapter",
+        ),
+    ),
+    "K": (
+        "Prompt and catalogue",
+        (
+            "In-band prompt",
+            "Catalogue line",
+            "Format guide per dialect",
+            "Full parameter rules in the prompt",
+            "Example fits the schema",
+            "Signature catalogues",
+            "json_tag block",
+            "native block",
+            "Forced choice in words",
+            "host_renders_tool_catalogue",
+            "Structured-output fallback tool",
+            "Prefix stability",
+        ),
+    ),
+    "L": (
+        "Results",
+        (
+            "Result record",
+            "Result envelope",
+            "Per-dialect results",
+            "Attribute rule",
+            "Body rule",
+            "Boundary integrity only",
+        ),
+    ),
+    "M": (
+        "History",
+        (
+            "Transcript vocabulary",
+            "encode history",
+            "Text folding",
+            "Raw assistant text on replay",
+            "pair_tool_cycles",
+            "Compaction cut-off",
+            "Transcript rendering",
+        ),
+    ),
+    "N": ("Thinking", ("Thinking channel", "Implied opener", "Code quotes")),
     "O": (
         "Visibility",
         (
@@ -96,11 +151,12 @@ ROWS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
             "Diagnostics",
         ),
     ),
+    "P": ("Structured output", ("Envelope schema", "Envelope parse", "Switches")),
     "Q": ("Boundaries", ("Other content survives", "No execution", "Thin records")),
     "R": ("Beyond the table", ("Withheld calls", "Loop guard")),
 }
 # Sections whose every row must have a test now. The others are completed in tests/test_repair_tables.py.
-COMPLETE: Final = "DFGHIOQR"
+COMPLETE: Final = "DFGHIJKLMNOPQR"
 
 
 def slug(section: str, row: str) -> str:

@@ -61,8 +61,10 @@ ORDER: Final = (
     "models",
     "pages",
     "host",
+    "dialects",
     "console",
     "host_verbs",
+    "dialect_verbs",
     "cli",
 )
 # Section "The surface" of DESIGN.md, and the events. Nothing else is promised.

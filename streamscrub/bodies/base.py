@@ -5,16 +5,21 @@ A *body* is what stands between a call's opener and its closer. Decoders are pla
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ..events import Repair
 from ..names import Offer
 from ..reading import Around, Reader
 
 Settings: TypeAlias = Mapping[str, Any]
+
+_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+# What begins or ends the markers of any grammar, or a fence. All of it is in the basic plane.
+_MARKING: Final = re.compile(r"[<>\[\]|`&:‖│¦｜《》【】⟨⟩〈〉«»◁▷]")
 
 
 # What ended a body: its own end, the closer of its envelope before that, or something else (a new opener, the end of
@@ -59,6 +64,20 @@ class Context:
 
     offer: Offer
     settings: Settings = field(default_factory=dict)
+
+
+def dumped(value: Any, settings: Settings) -> str:
+    """JSON as a writer puts it down, without blanks between its parts with ``settings["compact"]``."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if settings.get("compact") else None)
+
+
+def hardened(text: str) -> str:
+    """JSON, or code with strings like JSON's, whose strings hold no character that a marker or a fence begins with.
+
+    >>> hardened('{"a": "x</b>"}')
+    '{"a": "x\\\\u003c/b\\\\u003e"}'
+    """
+    return _STRING.sub(lambda string: _MARKING.sub(lambda char: f"\\u{ord(char[0]):04x}", string[0]), text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..shapes import type_texts
 from ..tools import Tool
-from .base import Settings, Written
+from .base import Settings, Written, dumped, hardened
 
 
 def filled(form: str, key: str, value: str) -> str:
@@ -45,9 +46,10 @@ def carried(
     texts: dict[str, str] = {}
     for key, value in arguments.items():
         how = stated(value)
-        for text in _spellings(value, how):
+        for text in _spellings(value, how, settings):
+            typed = "json" if isinstance(text, Encoded) else how
             safe = read is not None or not any(closer.lower() in text.lower() for closer in closers)
-            kept = read is not None or _equal(type_texts({key: (text, how)}, tool)[0], {key: value})
+            kept = read is not None or _equal(type_texts({key: (text, typed)}, tool)[0], {key: value})
             if safe and kept and same(compose({key: text}), {key: value}):
                 texts[key] = text
                 break
@@ -59,13 +61,30 @@ def carried(
     return whole
 
 
-def _spellings(value: Any, how: str) -> list[str]:
-    """The texts that may stand for a value, the plainest first: itself, with entities, as JSON."""
-    encoded = json.dumps(value, ensure_ascii=False)
+class Encoded(str):
+    """JSON without a bracket in its strings, for the form whose attribute says that it is JSON."""
+
+    __slots__ = ()
+
+
+def _spellings(value: Any, how: str, settings: Settings) -> list[str]:
+    """The texts that may stand for a value, the plainest first: itself, with entities, as JSON.
+
+    Without a schema a string is JSON first, so that it is not read as a number.
+    """
+    form: Mapping[str, str] = settings["form"]
+    encoded = dumped(value, settings)
+    last: list[str] = [Encoded(hardened(encoded))] if "json" in form else []
+    if settings.get("hard") and last and last[0] != encoded:
+        return last
     if not isinstance(value, str):
-        return [encoded]
+        return [encoded, *last]
     plain = [value, html.escape(value, quote=False)]
-    return plain if how else [*plain, encoded]
+    if "cdata" in form and re.search(r"[<&\r\n]", value) and "]]>" not in value:
+        plain.insert(0, form["cdata"].replace("{value}", value))
+    if how:
+        return plain + last
+    return [*plain, encoded, *last] if "tool" in settings else [encoded, *plain, *last]
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -12,7 +12,7 @@ from ..jsontext import JsonReader
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..repair import Unreadable, complete
-from .base import Body, Context, Ending, Settings, Written
+from .base import Body, Context, Ending, Settings, Written, dumped
 from .json_call import ARGUMENT_KEYS, NAME_KEYS, read, settle, under_arguments
 
 # A string that holds an object, and how it begins.
@@ -117,7 +117,7 @@ def _unwrap(call: Written, declared: dict[str, Any]) -> None:
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """The object alone."""
-    return json.dumps(arguments, ensure_ascii=False)
+    return dumped(arguments, settings)
 
 
 BODY: Final = Body("json_arguments", ArgumentsReader, decode, write)

@@ -17,7 +17,7 @@ from ..names import Offer
 from ..reading import BLANK, DONE, MORE, Around
 from ..repair import Loaded, Unreadable, load
 from ..tools import Tool
-from .base import Body, Context, Ending, Settings, Written
+from .base import Body, Context, Ending, Settings, Written, dumped
 
 NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "call")
 ARGUMENT_KEYS: Final = ("arguments", "parameters", "params", "args", "input")
@@ -444,7 +444,7 @@ FORM: Final = Form(
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """``{"name": …, "arguments": …}``, under the grammar's own keys."""
     keys = keys_of(settings)
-    return json.dumps({keys.names[0]: name, keys.arguments[0]: arguments}, ensure_ascii=False)
+    return dumped({keys.names[0]: name, keys.arguments[0]: arguments}, settings)
 
 
 _SETTINGS: Final = {"name_key": "string", "arguments_key": "string", "bare": "flag", "python": "flag"}

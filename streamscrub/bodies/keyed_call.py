@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from ..jsontext import JsonReader
 from ..names import Offer
 from ..reading import Around
 from . import json_call
-from .base import Body, Context, Ending, Settings, Written
+from .base import Body, Context, Ending, Settings, Written, dumped
 
 
 class KeyWatch(json_call.CallWatch):
@@ -73,7 +72,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """``{"NAME": …}``."""
-    return json.dumps({name: arguments}, ensure_ascii=False)
+    return dumped({name: arguments}, settings)
 
 
 BODY: Final = Body("keyed_call", KeyedReader, decode, write, settings={"python": "flag"})

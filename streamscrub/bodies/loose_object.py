@@ -233,16 +233,17 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     if any(token in text for token in (json.dumps(quote)[1:-1] for quote in quotes if len(quote) > 1)):
         raise ValueError("the format cannot carry a string that holds its quote token")
     quote = quotes[0]
-    return f"call:{name}{_loose(arguments, quote)}"
+    return f"call:{name}{loose(arguments, quote)}"
 
 
-def _loose(value: Any, quote: str) -> str:
+def loose(value: Any, quote: str) -> str:
+    """A JSON value in the bare notation: keys without quotes, strings between two ``quote`` tokens."""
     if isinstance(value, str):
         return quote + value + quote
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_loose(item, quote)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{loose(item, quote)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(_loose(item, quote) for item in value) + "]"
+        return "[" + ",".join(loose(item, quote) for item in value) + "]"
     return json.dumps(value)
 
 

@@ -227,12 +227,14 @@ def _typed(text: str, schema: Any) -> Any:
 
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
-    """Needs ``settings["slots"]``, the tool's slot order. Raises ``ValueError`` for a blank value: the format reads
-    it as one that is left out."""
-    slots = list(settings["slots"])
+    """Needs ``settings["slots"]``, the tool's slot order. Raises ``ValueError`` for a value that no slot can hold: a
+    blank one, which reads as left out, and a nested one."""
+    slots = list(settings.get("slots", ()))
     parts = []
     for key, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if isinstance(value, dict | list):
+            raise ValueError(f"P-Format cannot write the nested value of {key!r}")
         if not text.strip():
             raise ValueError(f"P-Format cannot write the blank value of {key!r}")
         if key not in slots:

@@ -582,11 +582,22 @@ def _unbound(positional: list[Any], keywords: dict[str, Any], known: bool) -> di
 
 def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     """Python by default, TypeScript with ``settings["style"] = "typescript"``."""
-    if settings.get("style") == "typescript":
-        return f"{name}({json.dumps(arguments, ensure_ascii=False) if arguments else ''})"
+    if settings.get("form", settings).get("style") == "typescript":
+        return f"{name}({_object(arguments) if arguments else ''})"
     if all(_PARAMETER.fullmatch(key) and key.isidentifier() for key in arguments):
         return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in arguments.items())})"
     return f"{name}(**{_literal(arguments)})"
+
+
+def _object(value: Any) -> str:
+    """A TypeScript literal of a JSON value; only keys that are no identifiers are quoted."""
+    if isinstance(value, dict):
+        plain = (_PARAMETER.fullmatch(key) and "-" not in key for key in value)
+        keys = (key if bare else json.dumps(key, ensure_ascii=False) for bare, key in zip(plain, value, strict=True))
+        return "{" + ", ".join(f"{key}: {_object(item)}" for key, item in zip(keys, value.values(), strict=True)) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_object(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _literal(value: Any) -> str:

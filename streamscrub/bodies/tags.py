@@ -12,7 +12,7 @@ from ..names import Offer
 from ..reading import DONE
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
-from .carrying import carried, filled
+from .carrying import Encoded, carried, filled
 from .tag_reader import TagsReader
 from .tag_syntax import Tags, Value
 
@@ -159,7 +159,8 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
         for key, text in texts.items():
             value = arguments[key]
             flag = "true" if isinstance(value, str) else "false"
-            opener = form["value"].replace("{string}", flag).replace("{type}", _type(value))
+            template = form["json"] if isinstance(text, Encoded) else form["value"]
+            opener = template.replace("{string}", flag).replace("{type}", _type(value))
             parts.append(filled(opener, escaped(key), text))
         return form.get("join", "").join([*parts, form["call_close"]])
 

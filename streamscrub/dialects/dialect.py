@@ -1,0 +1,126 @@
+"""One object for one way of speaking tools: what it teaches, writes, replays and reads cannot disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..grammar import shipped
+from . import history, messages, prompts
+from .forms import Form
+from .records import entries_of
+
+
+class Dialect(Form):
+    """A dialect, made from a table of a grammar file. There is one object for each: see ``dialect`` and ``select``."""
+
+    def __repr__(self) -> str:
+        return f"Dialect({self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.grammar.name, self.name)
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return str(self.table.get("title", ""))
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names of it."""
+        return tuple(self.table.get("aliases", ()))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Globs of the ids of the models that were trained in it."""
+        return tuple(self.table.get("models", ()))
+
+    @property
+    def should_send_specs(self) -> bool:
+        """True if the request carries the schemas in its field ``tools``."""
+        return not self.writes
+
+    @property
+    def embeds_catalogue(self) -> bool:
+        """True if the tools stand in the dialect's own block, False if they have a section of their own, or none."""
+        return self.writes and not self.table.get("section", False)
+
+    @property
+    def call_format(self) -> str:
+        """A word for the syntax of a call."""
+        return str(self.table.get("format", self.name))
+
+    # -- teaching
+
+    def catalogue(self, tools: Iterable[Any], style: str | None = None) -> str:
+        """The tools alone: see ``prompts.render_catalogue``."""
+        return prompts.render_catalogue(self, tools, style)
+
+    def example(self, tools: Iterable[Any], *, several: bool = False) -> str:
+        """A call, or two, of the offered tools that fits their schemas and that the dialect reads back."""
+        return prompts.example_call(self, tools, several)
+
+    def prompt(self, tools: Iterable[Any]) -> str:
+        """The block for the system prompt: see ``prompts.render_prompt``."""
+        return prompts.render_prompt(self, tools)
+
+    def prepare(
+        self,
+        conversation: Iterable[Mapping[str, Any]],
+        tools: Iterable[Any] | None,
+        tool_choice: Any = "auto",
+        *,
+        host_renders_tool_catalogue: bool = False,
+        synthesized: Iterable[Any] = (),
+    ) -> prompts.Prepared:
+        """The request as it goes out: see ``prompts.prepare``."""
+        return prompts.prepare(
+            self,
+            conversation,
+            tools,
+            tool_choice,
+            host_renders_tool_catalogue=host_renders_tool_catalogue,
+            synthesized=synthesized,
+        )
+
+    # -- history
+
+    def encode(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+        """Calls and results as text: see ``history.encode``; records of the provider in the native dialect."""
+        if not self.writes:
+            return self.replay(conversation)
+        return history.encode(self, conversation, tools)
+
+    def fold(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+        """The same with a query of the user: see ``history.fold``."""
+        if not self.writes:
+            return self.replay(conversation)
+        return history.fold(self, conversation, tools)
+
+    def replay(self, entries: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+        """The messages of a transcript: see ``history.replay``; the native dialect pairs cycles and sends records."""
+        if not self.writes:
+            return history.wire(history.pair_tool_cycles(entries_of(entries)))
+        return history.replay(self, entries, tools)
+
+    def transcript(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+        """One string in the template of its models: see ``history.transcript``."""
+        return history.transcript(self, conversation, tools)
+
+    # -- reading
+
+    def read_message(
+        self, message: Mapping[str, Any], tools: Iterable[Any] | None, *, ids: Iterator[str], **options: Any
+    ) -> tuple[Mapping[str, Any], list[Any]]:
+        """A reply with the calls out of its text: see ``messages.parse_assistant_message``."""
+        if "model" in self.table:
+            options.setdefault("model", self.table["model"])
+        return messages.parse_assistant_message(message, tools, ids=ids, guided=self.writes, **options)
+
+
+def _again(grammar: str, name: str) -> Dialect:
+    file = shipped()[grammar]
+    return Dialect(file, next(table for table in file.data["dialect"] if table["name"] == name))

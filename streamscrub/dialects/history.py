@@ -1,0 +1,259 @@
+"""A conversation as it goes to the model: in text, in the provider's records, or as one string in a chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..writing import filled
+from .forms import Form
+from .prompts import wording
+from .records import (
+    AssistantToolCalls,
+    Call,
+    Chat,
+    ToolResult,
+    ToolResults,
+    TranscriptEntry,
+    call_of,
+    entries_of,
+    entry_of,
+    placed_in,
+    text_of_content,
+)
+
+# -- text dialects
+
+
+def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+    """The messages with their calls as text behind the prose, and results in a row as one turn of the user.
+
+    Everything else comes back as it was given, so that a longer conversation begins with the same bytes. The reasoning
+    of a turn with calls is left out. Raises ``ValueError`` for a call that the dialect cannot carry.
+    """
+    out: list[dict[str, Any]] = []
+    calls: tuple[Call, ...] = ()
+    pending: list[ToolResult] = []
+    offered = None if tools is None else list(tools)
+    for message in messages:
+        entry = entry_of(message)
+        if isinstance(entry, ToolResults):
+            pending += [placed_in(calls, result) for result in entry.results]
+            continue
+        out += _turns(form, pending)
+        pending = []
+        if isinstance(entry, AssistantToolCalls):
+            calls = entry.calls
+            written = form.render_calls(calls, offered)
+            prose = (entry.text or "").rstrip()
+            out.append(
+                {"role": "assistant", "content": f"{prose}\n{written}" if prose and written else prose + written}
+            )
+        else:
+            out.append(dict(message) if isinstance(message, Mapping) else _plain(entry))
+    return out + _turns(form, pending)
+
+
+def _turns(form: Form, results: list[ToolResult], replayed: bool = False) -> list[dict[str, Any]]:
+    messages = form.result_messages(results, replayed=replayed) if results else []
+    return [{"role": "user", "content": message} for message in messages]
+
+
+def _plain(entry: Chat) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": entry.role, "content": entry.content}
+    if entry.reasoning_content is not None:
+        message["reasoning_content"] = entry.reasoning_content
+    return {**message, **(entry.extra_metadata or {})}
+
+
+def fold(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+    """``encode``, and a turn of the user where there is none that asks for anything.
+
+    Some chat templates raise an error for a conversation without a query; results are none. The turn stands right
+    behind the leading system messages.
+    """
+    out = encode(form, messages, tools)
+    if any(_asks(form, message) for message in out):
+        return out
+    start = next((place for place, one in enumerate(out) if one["role"] not in ("system", "developer")), len(out))
+    return [*out[:start], {"role": "user", "content": wording()["continuation"]}, *out[start:]]
+
+
+def _asks(form: Form, message: Mapping[str, Any]) -> bool:
+    content = text_of_content(message.get("content"))
+    head = str(form.table.get("results", "")).partition("{results}")[0].strip()
+    results = bool(head and content.startswith(head)) or form.read_results(content) is not None
+    return message["role"] == "user" and bool(content.strip()) and not results
+
+
+def replay(form: Form, entries: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+    """The messages of a transcript for a text dialect: the model's own text word for word, results by their ids.
+
+    Where a turn has no text, because its calls came through the provider's channel, they are written.
+    """
+    out: list[dict[str, Any]] = []
+    offered = None if tools is None else list(tools)
+    for entry in entries_of(entries):
+        if isinstance(entry, ToolResults):
+            out += _turns(form, list(entry.results), replayed=True)
+        elif isinstance(entry, AssistantToolCalls):
+            text = entry.text if entry.text else form.render_calls(entry.calls, offered)
+            out.append({"role": "assistant", "content": text})
+        else:
+            out.append(_plain(entry))
+    return out
+
+
+# -- the provider's records
+
+
+def wire(entries: Iterable[Any]) -> list[dict[str, Any]]:
+    """The messages of a transcript for a provider with tool calling.
+
+    The text of the arguments, the reasoning and what the provider added to a call go back as they came.
+    """
+    out: list[dict[str, Any]] = []
+    for entry in map(entry_of, entries):
+        if isinstance(entry, ToolResults):
+            out += [{"role": "tool", "tool_call_id": result.id, "content": result.text} for result in entry.results]
+        elif isinstance(entry, AssistantToolCalls):
+            message: dict[str, Any] = {"role": "assistant", "content": entry.text}
+            if entry.reasoning_content is not None:
+                message["reasoning_content"] = entry.reasoning_content
+            message["tool_calls"] = [_record(call) for call in entry.calls]
+            out.append({**message, **(entry.extra_metadata or {})})
+        else:
+            out.append(_plain(entry))
+    return out
+
+
+def _record(call: Call) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text()},
+    }  # fmt: skip
+    return record if call.extra_content is None else {**record, "extra_content": call.extra_content}
+
+
+def read_wire(messages: Iterable[Mapping[str, Any]]) -> list[TranscriptEntry]:
+    """The inverse of ``wire``: keys of a message that it does not know are kept as ``extra_metadata``."""
+    out: list[TranscriptEntry] = []
+    for message in messages:
+        if message["role"] == "tool":
+            result = ToolResult(message.get("tool_call_id", ""), "", text_of_content(message.get("content")))
+            before = out[-1] if out else None
+            if isinstance(before, ToolResults):
+                out[-1] = ToolResults((*before.results, result))
+            else:
+                out.append(ToolResults((result,)))
+            continue
+        known = ("role", "content", "reasoning_content", "tool_calls")
+        more = {key: value for key, value in message.items() if key not in known} or None
+        reasoning = message.get("reasoning_content")
+        if message.get("tool_calls"):
+            calls = tuple(call_of(record) for record in message["tool_calls"])
+            out.append(AssistantToolCalls(message.get("content"), calls, reasoning, more))
+        else:
+            out.append(Chat(message["role"], text_of_content(message.get("content")), reasoning, more))
+    return out
+
+
+def pair_tool_cycles(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
+    """Only the whole cycles of calls and results, as providers demand it: for the native dialect, at the last moment.
+
+    Calls are kept if the very next entry are their results: the same set of ids, and not the empty one. Results are
+    kept behind kept calls only. Messages without calls are kept always.
+    """
+    out: list[TranscriptEntry] = []
+    for place, entry in enumerate(entries):
+        if (
+            isinstance(entry, Chat)
+            or (isinstance(entry, AssistantToolCalls) and _whole(entries, place))
+            or (isinstance(entry, ToolResults) and place and _whole(entries, place - 1))
+        ):
+            out.append(entry)
+    return out
+
+
+def _whole(entries: Sequence[TranscriptEntry], place: int) -> bool:
+    calls, results = entries[place], entries[place + 1] if place + 1 < len(entries) else None
+    if not isinstance(calls, AssistantToolCalls) or not isinstance(results, ToolResults):
+        return False
+    ids = {call.id for call in calls.calls}
+    return bool(ids) and ids == {result.id for result in results.results}
+
+
+def cut_before(entries: Sequence[TranscriptEntry], at: int) -> int:
+    """Where a history may be cut instead of before ``at``, so that no results lose their calls: at ``at`` or earlier.
+
+    >>> cut_before([Chat("user", "hi"), AssistantToolCalls(None, ()), ToolResults(())], 2)
+    1
+    """
+    at = min(max(at, 0), len(entries))
+    start = at
+    while 0 < start < len(entries) and isinstance(entries[start], ToolResults):
+        start -= 1
+    if start < at and not isinstance(entries[start], AssistantToolCalls):
+        return at
+    return start
+
+
+# -- one string
+
+
+def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+    """The whole conversation as one string in the chat template of the dialect's models.
+
+    Control tokens in the text of a user or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to
+    no model.
+    """
+    template: Mapping[str, str] | None = form.table.get("transcript")
+    if template is None:
+        raise ValueError(f"{form.name} has no transcript: it is a protocol for any model's template")
+    out = [template.get("start", "")]
+    waiting = ""  # system text for the next turn of the user, where the template has no system turn
+    offered = None if tools is None else list(tools)
+    entries = entries_of(messages)
+    inside = "{blocks}" in template["assistant"]  # results stand in the turn that called
+    for place, entry in enumerate(entries):
+        after = entries[place + 1] if place + 1 < len(entries) else None
+        if isinstance(entry, ToolResults):
+            before = entries[place - 1] if place else None
+            if not (inside and before is not None and _is_models(before)):
+                out.append(_results(form, template.get("results", "{blocks}"), entry.results))
+        elif isinstance(entry, Chat) and entry.role in ("system", "developer"):
+            if "system" in template:
+                out.append(filled(template["system"], content=entry.content))
+            else:
+                waiting += entry.content + "\n"
+        elif isinstance(entry, Chat) and entry.role != "assistant":
+            out.append(filled(template["user"], content=waiting + form.turn.text(entry.content)))
+            waiting = ""
+        else:
+            blocks = form.result_blocks(after.results) if inside and isinstance(after, ToolResults) else ""
+            out.append(_model_turn(form, template, entry, blocks, offered))
+    return "".join(out)
+
+
+def _is_models(entry: TranscriptEntry) -> bool:
+    return isinstance(entry, AssistantToolCalls) or (isinstance(entry, Chat) and entry.role == "assistant")
+
+
+def _results(form: Form, template: str, results: Sequence[ToolResult]) -> str:
+    """A turn of results: ``{results}`` with what stands around all of them, ``{blocks}`` without."""
+    if "{results}" in template:
+        return filled(template, results=form.render_results(results))
+    return filled(template, blocks=form.result_blocks(results))
+
+
+def _model_turn(
+    form: Form, template: Mapping[str, str], entry: Chat | AssistantToolCalls, blocks: str, tools: list[Any] | None
+) -> str:
+    calls = form.render_calls(entry.calls, tools) if isinstance(entry, AssistantToolCalls) else ""
+    text = (entry.text if isinstance(entry, AssistantToolCalls) else entry.content) or ""
+    thinking = form.render_thinking(entry.reasoning_content or "")
+    if thinking:
+        thinking = filled(template.get("thinking", "{content}"), content=thinking)
+    if text or not calls:
+        answer = template.get("text", "{content}")
+        text = filled(template.get("preamble", answer) if calls else answer, content=text)
+    return filled(template["assistant"], thinking=thinking, text=text, calls=calls, blocks=blocks)

@@ -1,0 +1,203 @@
+"""Thin records of a conversation: calls, results and transcript entries. A host maps its own field by field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ..events import ToolCall
+
+# What a result is called whose call is not known.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. ``arguments`` is an object, or the JSON text of one, which is then kept as it is.
+
+    ``extra_content`` is what a provider wants back beside the call, such as a signature of its thoughts.
+    """
+
+    name: str
+    arguments: dict[str, Any] | str
+    id: str = ""
+    extra_content: dict[str, Any] | None = None
+
+    def object(self) -> dict[str, Any]:
+        """The arguments as an object. Raises ``ValueError`` if their text is none: they are never taken for ``{}``."""
+        if isinstance(self.arguments, dict):
+            return self.arguments
+        try:
+            value = json.loads(self.arguments or "{}")
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise ValueError(f"the arguments of {self.name!r} are no JSON object")
+        return value
+
+    def text(self) -> str:
+        """The arguments as JSON text: the text that was given, or compact JSON."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of one call. ``index`` is the place of the call among those of its turn, None if that is not known.
+
+    A ``trusted_verbatim`` result is sent as it is, alone in a message of its own: only for texts that the host wrote.
+    """
+
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    is_error: bool = False
+    index: int | None = None
+    trusted_verbatim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A message without calls, of any role."""
+
+    role: str
+    content: str
+    reasoning_content: str | None = None
+    extra_metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantToolCalls:
+    """A turn of the model with calls.
+
+    ``text`` is what it wrote: for a text dialect the raw reply, calls included. ``reasoning_content`` goes back word
+    for word where a provider wants it.
+    """
+
+    text: str | None
+    calls: tuple[Call, ...]
+    reasoning_content: str | None = None
+    extra_metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResults:
+    """The results of one turn's calls, in the order in which they are shown."""
+
+    results: tuple[ToolResult, ...]
+
+
+TranscriptEntry: TypeAlias = Chat | AssistantToolCalls | ToolResults
+
+
+def call_of(record: Any) -> Call:
+    """A call out of a ``Call``, a ``ToolCall``, (name, arguments), or a provider's record.
+
+    >>> call_of({"id": "c1", "function": {"name": "ping", "arguments": "{}"}})
+    Call(name='ping', arguments='{}', id='c1', extra_content=None)
+    """
+    if isinstance(record, Call):
+        return record
+    if isinstance(record, ToolCall):
+        return Call(record.name, record.arguments)
+    if isinstance(record, tuple):
+        name, arguments = record
+        return Call(name, arguments)
+    if not isinstance(record, Mapping):
+        raise TypeError(f"a call is a Call, a ToolCall, (name, arguments) or a dict, not {type(record).__name__}")
+    told = record["function"] if isinstance(record.get("function"), Mapping) else record
+    arguments = told.get("arguments", told.get("input"))
+    if arguments is None:
+        arguments = {}
+    if not isinstance(told.get("name"), str) or not isinstance(arguments, dict | str):
+        raise ValueError("a call needs a name, and arguments that are an object or its JSON text")
+    return Call(told["name"], arguments, record.get("id") or "", record.get("extra_content"))
+
+
+def result_of(record: Any) -> ToolResult:
+    """A result out of a ``ToolResult``, a dict of its fields, or a message of the role ``tool``.
+
+    >>> result_of({"role": "tool", "tool_call_id": "c1", "content": "up"})
+    ToolResult(id='c1', name='', text='up', is_error=False, index=None, trusted_verbatim=False)
+    """
+    if isinstance(record, ToolResult):
+        return record
+    if not isinstance(record, Mapping):
+        raise TypeError(f"a result is a ToolResult or a dict, not {type(record).__name__}")
+    return ToolResult(
+        record.get("id") or record.get("tool_call_id") or "",
+        record.get("name") or "",
+        text_of_content(record.get("text", record.get("content"))),
+        record.get("is_error") is True or record.get("status") == "error",
+        record.get("index"),
+        record.get("trusted_verbatim") is True,
+    )
+
+
+def entry_of(record: Any) -> TranscriptEntry:
+    """An entry out of one, or out of a message: a dict with ``role``, and ``calls`` or ``tool_calls`` if it calls."""
+    if isinstance(record, Chat | AssistantToolCalls | ToolResults):
+        return record
+    if not isinstance(record, Mapping) or not isinstance(record.get("role"), str):
+        raise TypeError("a message is a dict with a role, or one of the transcript records")
+    content = record.get("content")
+    calls = record.get("calls") or record.get("tool_calls") or ()
+    reasoning = record.get("reasoning_content", record.get("thinking"))
+    if record["role"] == "tool":
+        return ToolResults((result_of(record),))
+    if record["role"] == "assistant" and calls:
+        text = None if content is None else text_of_content(content)
+        return AssistantToolCalls(text, tuple(map(call_of, calls)), reasoning)
+    return Chat(record["role"], text_of_content(content), reasoning)
+
+
+def entries_of(messages: Iterable[Any]) -> list[TranscriptEntry]:
+    """The entries of a conversation. Results in a row are one entry; each gets its call's name and index by its id."""
+    entries: list[TranscriptEntry] = []
+    calls: tuple[Call, ...] = ()
+    for message in messages:
+        entry = entry_of(message)
+        if isinstance(entry, AssistantToolCalls):
+            calls = entry.calls
+        elif isinstance(entry, ToolResults):
+            placed = tuple(placed_in(calls, result) for result in entry.results)
+            before = entries[-1] if entries else None
+            if isinstance(before, ToolResults):
+                entries[-1] = ToolResults(before.results + placed)
+                continue
+            entry = ToolResults(placed)
+        entries.append(entry)
+    return entries
+
+
+def placed_in(calls: tuple[Call, ...], result: ToolResult) -> ToolResult:
+    """The result with the name and the index of its call, as far as it does not say so itself."""
+    for index, call in enumerate(calls):
+        if result.id and call.id == result.id:
+            at = index if result.index is None else result.index
+            return replace(result, name=result.name or call.name, index=at)
+    return result
+
+
+def text_of_content(content: Any) -> str:
+    """The text of a message: a string, or a list of blocks, where an image is named by its type.
+
+    >>> text_of_content([{"type": "text", "text": "See "}, {"type": "image", "mime": "image/png"}])
+    'See [Image: image/png]'
+    """
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise TypeError(f"the content of a message is a string or a list of blocks, not {type(content).__name__}")
+    parts = []
+    for block in content:
+        if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+            parts.append(block["text"])
+        elif isinstance(block, Mapping) and "image" in str(block.get("type", "")):
+            parts.append(f"[Image: {block.get('mime') or block.get('mimeType') or block.get('media_type') or 'image'}]")
+    return "".join(parts)

@@ -1,0 +1,182 @@
+"""History in a dialect: encoded, folded, replayed, as provider's records, as one string."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from streamscrub.dialects import (
+    AssistantToolCalls,
+    Call,
+    Chat,
+    Dialect,
+    ToolResult,
+    ToolResults,
+    cut_before,
+    dialect,
+    entries_of,
+    pair_tool_cycles,
+    read_wire,
+    wire,
+)
+
+from .dialect_material import TALK, TEXTUAL, TOOLS, named
+from .test_dialects import CASES, cases_of, check
+
+WIRE: list[dict[str, Any]] = [
+    {"role": "user", "content": "go", "name": "ada"},
+    {
+        "role": "assistant",
+        "content": None,
+        "reasoning_content": " think \n",
+        "tool_calls": [
+            {
+                "id": "a",
+                "type": "function",
+                "function": {"name": "ping", "arguments": '{ "x" : 1.0e0 }'},
+                "extra_content": {"google": {"thought_signature": "sig=="}},
+            },
+            {"id": "b", "type": "function", "function": {"name": "ping", "arguments": "not json"}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "a", "content": "up"},
+    {"role": "tool", "tool_call_id": "b", "content": ""},
+    {"role": "assistant", "content": "Done."},
+]
+
+
+def test_m_transcript_vocabulary() -> None:
+    entries = read_wire(WIRE)
+    assert [type(entry) for entry in entries] == [Chat, AssistantToolCalls, ToolResults, Chat]
+    assert json.dumps(wire(entries)) == json.dumps(WIRE)
+    for case in cases_of("native-wire"):
+        check(case)
+
+
+def mode(name: str) -> list[dict[str, Any]]:
+    return [case for case in CASES if case["input"].get("mode") == name]
+
+
+@pytest.mark.parametrize("case", mode("encode"), ids=lambda case: case["id"])
+def test_m_encode_history(case: dict[str, Any]) -> None:
+    before = copy.deepcopy(case)
+    check(case)
+    assert case == before
+
+
+@pytest.mark.parametrize("one", TEXTUAL, ids=named)
+def test_what_was_encoded_is_read_back(one: Dialect) -> None:
+    encoded = one.encode(TALK, TOOLS)
+    assert [message["role"] for message in encoded] == ["system", "user", "assistant", "user", "assistant"]
+    assert encoded[0] == TALK[0]
+    read = one.parse(encoded[2]["content"], TOOLS)
+    assert read.text.strip() == "Checking."
+    assert [(call.name, call.arguments) for call in read.calls] == [
+        ("get_tide", {"harbor": "Sines", "days": 1}),
+        ("ping", {}),
+    ]
+    assert "Look it up" not in encoded[2]["content"]
+    results = one.read_results(encoded[3]["content"])
+    assert results is not None
+    assert [result.text.strip('<|">') for result in results] == ["07:12", "pong"]
+
+
+def test_an_image_in_a_result_is_named() -> None:
+    shot = {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "image", "mime": "image/png"}]}
+    text = dialect("hermes").encode([*TALK[:3], shot], TOOLS)[3]["content"]
+    assert text == "<tool_response>\n[Image: image/png]\n</tool_response>"
+
+
+def test_m_text_folding() -> None:
+    for case in mode("fold"):
+        check(case)
+    one = dialect("json_tag")
+    folded = one.fold(TALK[2:])
+    assert folded[0]["role"] == "user"
+    assert one.read_results(folded[0]["content"]) is None
+    blank = one.fold([{"role": "system", "content": "S"}, {"role": "user", "content": " "}])
+    assert [message["role"] for message in blank] == ["system", "user", "user"]
+    assert one.fold(folded) == folded
+
+
+def test_m_raw_assistant_text_on_replay() -> None:
+    for case in mode("replay"):
+        check(case)
+    raw = 'So.\n<tool_call>\n{"name": "ping"}\n</tool_call>\n'
+    entries = [AssistantToolCalls(raw, (Call("ping", "{}", "c1"),)), ToolResults((ToolResult("c1", text="up"),))]
+    assert dialect("json_tag").replay(entries)[0]["content"] == raw
+    assert dialect("hermes").replay(entries)[1]["content"] == "<tool_response>\nup\n</tool_response>"
+    written = dialect("kimi").replay([AssistantToolCalls(None, (Call("ping", "{}", "c1"),)), *entries[1:]], TOOLS)
+    assert dialect("kimi").parse(written[0]["content"], TOOLS).calls[0].name == "ping"
+    assert "## Return of functions.ping:0\nup" in written[1]["content"]
+
+
+@pytest.mark.parametrize("case", mode("pair"), ids=lambda case: case["id"])
+def test_m_pair_tool_cycles(case: dict[str, Any]) -> None:
+    check(case)
+
+
+def test_the_native_dialect_pairs_when_it_sends() -> None:
+    entries = [Chat("user", "hi"), AssistantToolCalls(None, (Call("ping", "{}", "a"),)), Chat("user", "hello?")]
+    assert [message["role"] for message in dialect("native").replay(entries)] == ["user", "user"]
+    assert pair_tool_cycles([ToolResults((ToolResult("a"),))]) == []
+
+
+def test_m_compaction_cut_off() -> None:
+    entries = entries_of([*TALK, *TALK[1:]])
+    assert [type(entry).__name__ for entry in entries[:5]] == [
+        "Chat", "Chat", "AssistantToolCalls", "ToolResults", "Chat",
+    ]  # fmt: skip
+    assert [cut_before(entries, at) for at in range(7)] == [0, 1, 2, 2, 4, 5, 6]
+    assert cut_before(entries, 99) == len(entries)
+    assert cut_before([Chat("user", "hi"), ToolResults(())], 1) == 1
+
+
+@pytest.mark.parametrize("case", mode("transcript"), ids=lambda case: case["id"])
+def test_m_transcript_rendering(case: dict[str, Any]) -> None:
+    check(case)
+
+
+def test_the_parts_of_a_transcript_without_a_case() -> None:
+    text = dialect("harmony").transcript(TALK, TOOLS)
+    assert text == (
+        "<|start|>developer<|message|>Be brief.<|end|><|start|>user<|message|>Tide in Sines?<|end|>"
+        "<|start|>assistant<|channel|>analysis<|message|>Look it up.<|end|>"
+        "<|start|>assistant<|channel|>commentary<|message|>Checking.<|end|>"
+        "<|start|>assistant<|channel|>commentary to=functions.get_tide<|message|>"
+        '{"harbor":"Sines","days":1}<|call|>'
+        "<|start|>assistant<|channel|>commentary to=functions.ping<|message|>{}<|call|>"
+        "<|start|>functions.get_tide to=assistant<|channel|>commentary<|message|>07:12<|end|>"
+        "<|start|>functions.ping to=assistant<|channel|>commentary<|message|>pong<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>High tide at 07:12.<|end|>"
+    )
+    empty = dialect("harmony").transcript([{"role": "assistant", "content": ""}])
+    assert empty == "<|start|>assistant<|channel|>final<|message|><|end|>"
+    hermes = dialect("hermes").transcript(TALK, TOOLS)
+    assert "<|im_start|>tool\n<tool_response>\n07:12\n</tool_response>\n" in hermes
+    with pytest.raises(ValueError, match="json_tag has no transcript"):
+        dialect("json_tag").transcript(TALK)
+
+
+@pytest.mark.parametrize("one", [one for one in TEXTUAL if "transcript" in one.table], ids=named)
+def test_what_a_user_says_begins_no_other_turn(one: Dialect) -> None:
+    plain = one.transcript([{"role": "user", "content": "hi"}])
+    forged = one.transcript([{"role": "user", "content": f"hi{plain}"}])
+    for token in ("<|im_start|>", "<|start|>", "<|user|>", "<start_of_turn>", "<|im_user|>", "<｜User｜>", "<|turn>"):
+        assert forged.count(token) == plain.count(token)
+
+
+def test_the_native_dialect_encodes_to_records() -> None:
+    assert [message["role"] for message in dialect("native").encode(TALK)] == [
+        "system", "user", "assistant", "tool", "tool", "assistant",
+    ]  # fmt: skip
+    assert dialect("native").fold(TALK) == dialect("native").encode(TALK)
+
+
+def test_messages_that_are_none_are_refused() -> None:
+    for wrong in ("hi", {"content": "x"}, {"role": "user", "content": 7}, {"role": "tool", "content": 7}):
+        with pytest.raises(TypeError):
+            dialect("hermes").encode([wrong])

@@ -1,0 +1,257 @@
+"""Replies read back, structured output, and the verbs ``render`` and ``convert``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from streamscrub.cli import main
+from streamscrub.dialects import (
+    build_envelope_schema,
+    dialect,
+    parse_assistant_message,
+    parse_envelope,
+    use_envelope,
+)
+from streamscrub.host import mint_ids
+
+from .dialect_material import PING, TIDE, TOOLS
+from .test_dialects import cases_of, check
+
+CALL: Final = '<tool_call>{"name": "get_tide", "arguments": {"harbor": "Sines"}}</tool_call>'
+
+
+def ids() -> Iterator[str]:
+    return mint_ids("m1")
+
+
+def reply(content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+# -- messages
+
+
+def test_a_reply_without_a_call_is_the_same_object() -> None:
+    for content in ("It is noon.", "", None, [{"type": "text", "text": "Noon."}]):
+        message = reply(content)
+        assert parse_assistant_message(message, TOOLS, ids=ids())[0] is message
+        assert dialect("json_tag").read_message(message, TOOLS, ids=ids())[0] is message
+
+
+def test_calls_become_records_with_ids_of_the_host() -> None:
+    message = reply(f"<think>Hm.</think>Checking.\n{CALL}", name="m")
+    read, rejected = dialect("hermes").read_message(message, TOOLS, ids=ids())
+    assert rejected == []
+    assert read == {
+        "role": "assistant",
+        "content": "Checking.",
+        "name": "m",
+        "reasoning_content": "Hm.",
+        "tool_calls": [
+            {
+                "id": "m1-tool-1",
+                "type": "function",
+                "function": {"name": "get_tide", "arguments": '{"harbor": "Sines"}'},
+            }
+        ],
+    }
+    assert parse_assistant_message(reply(CALL), TOOLS, ids=ids())[0]["content"] is None
+
+
+def test_structured_calls_win_and_may_be_appended_to() -> None:
+    record = {"id": "x", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
+    message = reply(f"So.\n{CALL}", tool_calls=[record])
+    read, rejected = parse_assistant_message(message, TOOLS, ids=ids())
+    assert (read["content"], read["tool_calls"]) == ("So.", [record])
+    assert [call.reason for call in rejected] == ["withheld"]
+    read, rejected = parse_assistant_message(message, TOOLS, ids=ids(), append=True)
+    assert [one["id"] for one in read["tool_calls"]] == ["x", "m1-tool-1"]
+    assert rejected == []
+
+
+@pytest.mark.parametrize("provenance", ["refusal", "failed", "promoted_reasoning", "other"])
+def test_provenance_reaches_the_reading(provenance: str) -> None:
+    for append in (False, True):
+        read, rejected = parse_assistant_message(
+            reply(CALL), TOOLS, ids=ids(), provenance=provenance, append=append, guided=True
+        )
+        assert read["content"] is None
+        assert "tool_calls" not in read
+        assert [call.reason for call in rejected] == ["withheld"]
+
+
+def test_without_offered_tools_nothing_is_recovered() -> None:
+    read, rejected = parse_assistant_message(reply(f"So.\n{CALL}"), [], ids=ids())
+    assert (read["content"], read.get("tool_calls")) == ("So.", None)
+    assert [call.reason for call in rejected] == ["withheld"]
+
+
+def test_content_blocks_stay_blocks() -> None:
+    thought = {"type": "thinking", "thinking": "Hm."}
+    read, _ = parse_assistant_message(reply([thought, {"type": "text", "text": CALL}]), TOOLS, ids=ids())
+    assert read["content"] == [
+        thought,
+        {"type": "tool_use", "id": "m1-tool-1", "name": "get_tide", "input": {"harbor": "Sines"}},
+    ]
+
+
+def test_a_cut_reply_runs_nothing_that_was_cut() -> None:
+    read, rejected = parse_assistant_message(reply(CALL[:-20]), TOOLS, ids=ids(), finish_reason="length")
+    assert "tool_calls" not in read
+    assert [call.reason for call in rejected] == ["truncated"]
+
+
+# -- structured output
+
+
+def test_p_envelope_schema() -> None:
+    for case in cases_of("structured-schema"):
+        check(case)
+    schema = build_envelope_schema([])
+    assert schema["properties"]["tool_calls"]["maxItems"] == 0
+    assert schema["required"] == ["message", "tool_calls"]
+    assert schema["additionalProperties"] is False
+
+
+def test_p_envelope_parse() -> None:
+    assert parse_envelope('{"message": "hi", "tool_calls": []}', TOOLS).message == "hi"
+    for text in ("hello", "[]", "{}", "null", '{"message": 1, "tool_calls": []}', '{"message": "", "tool_calls": {}}',
+                 '{"message": "a", "tool_calls": ["ping"]}', "", "{" * 5000, '"{}"'):  # fmt: skip
+        found = parse_envelope(text, TOOLS)
+        assert "backend ignored the schema" in found.error, text
+        assert (found.message, found.calls) == ("", ())
+    text = json.dumps(
+        {
+            "message": "Checking.",
+            "tool_calls": [
+                {"name": "getTide", "arguments": {"harbor": "Sines"}},
+                {"name": "get_tide", "arguments": {"days": 1}},
+                {"name": "sink_ship", "arguments": {}},
+            ],
+        }
+    )
+    for wire, repaired in ((text, False), (text[:-1] + ",}", True)):
+        found = parse_envelope(wire, TOOLS)
+        assert (found.message, found.repaired, found.error) == ("Checking.", repaired, "")
+        assert [(call.name, call.arguments) for call in found.calls] == [("get_tide", {"harbor": "Sines"})]
+        assert [(call.name, call.reason) for call in found.rejected] == [("sink_ship", "unknown_tool")]
+        assert [(number, problem.field) for number, problem in found.problems] == [(1, "harbor")]
+
+
+def test_p_switches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STREAMSCRUB_STRUCTURED", raising=False)
+    assert not use_envelope(native_tools=False)
+    assert use_envelope(True, native_tools=False)
+    monkeypatch.setenv("STREAMSCRUB_STRUCTURED", "1")
+    assert use_envelope(native_tools=False)
+    assert not use_envelope(False, native_tools=False)
+    assert not use_envelope(True, native_tools=True)
+
+
+# -- the verbs
+
+
+@pytest.fixture
+def tools_file(tmp_path: Path) -> str:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([TIDE, PING]), encoding="utf-8")
+    return str(path)
+
+
+def ran(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = main([*args])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_render_writes_every_part(capsys: pytest.CaptureFixture[str], tmp_path: Path, tools_file: str) -> None:
+    one = dialect("kimi")
+    for part, wanted in (
+        ("prompt", one.prompt([TIDE, PING])),
+        ("catalogue", one.catalogue([TIDE, PING])),
+        ("example", one.example([TIDE, PING])),
+    ):
+        assert ran(capsys, "render", part, "--dialect", "KIMI", "--tools", tools_file) == (0, wanted + "\n", "")
+    given: dict[str, Any] = {
+        "calls": [{"name": "ping", "arguments": {}}],
+        "results": {"results": [{"name": "ping", "text": "up"}]},
+        "encode": {"messages": [{"role": "user", "content": "hi"}]},
+        "fold": [{"role": "user", "content": "hi"}],
+        "replay": [{"role": "user", "content": "hi"}],
+        "wire": [{"role": "user", "content": "hi"}],
+        "transcript": [{"role": "user", "content": "hi"}],
+    }
+    for part, value in given.items():
+        path = tmp_path / f"{part}.json"
+        path.write_text(json.dumps(value), encoding="utf-8")
+        code, out, err = ran(capsys, "render", part, str(path), "--model", "moonshotai/kimi-k2", "--tools", tools_file)
+        assert (code, err) == (0, "")
+        assert out == one.render_calls([("ping", {})]) + "\n" if part == "calls" else "hi" in out or "up" in out
+    thought = tmp_path / "thought.txt"
+    thought.write_text("Hm.", encoding="utf-8")
+    assert ran(capsys, "render", "thinking", str(thought), "--dialect", "xml")[1] == "<thinking>\nHm.\n</thinking>\n"
+
+
+def test_render_says_what_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.json"
+    for text, part, said in (
+        ("{", "calls", "no JSON"),
+        ("7", "results", "no list of records"),
+        ("[7]", "calls", "a call is a Call"),
+        ("[]", "prompt", "needs --tools"),
+        ('[{"role": "user", "content": "a"}]', "transcript", "no transcript"),
+    ):
+        wrong.write_text(text, encoding="utf-8")
+        code, out, err = ran(capsys, "render", part, str(wrong), "--dialect", "json_tag")
+        assert (code, out) == (2, "")
+        assert said in err
+    assert "did you mean kimi?" in ran(capsys, "render", "calls", "--dialect", "kimmi")[2]
+
+
+def test_convert_writes_the_reply_in_the_other_dialect(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, tools_file: str
+) -> None:
+    path = tmp_path / "reply.txt"
+    path.write_text(f"<think>Hm.</think>Checking.\n{CALL}\nDone.", encoding="utf-8")
+    code, out, _ = ran(capsys, "convert", str(path), "--from", "hermes", "--to", "glm", "--tools", tools_file)
+    assert code == 0
+    assert out == (
+        "<think>\nHm.\n</think>\nChecking.\n<tool_call>get_tide\n<arg_key>harbor</arg_key>\n"
+        "<arg_value>Sines</arg_value>\n</tool_call>\nDone."
+    )
+    code, out, _ = ran(capsys, "convert", str(path), "--to", "mistral")
+    assert (code, out) == (0, 'Hm.Checking.\n[TOOL_CALLS]get_tide[ARGS]{"harbor": "Sines"}\nDone.')
+    code, out, _ = ran(capsys, "convert", str(path), "--from", "glm.toml", "--to", "xml")
+    assert (code, out) == (2, "")
+
+
+def test_convert_there_and_back(capsys: pytest.CaptureFixture[str], tmp_path: Path, tools_file: str) -> None:
+    path = tmp_path / "reply.txt"
+    first = (
+        f"Checking.\n{dialect('xml').render_calls([('ping', {}), ('get_tide', {'harbor': '</invoke>'})], [TIDE, PING])}"
+    )
+    path.write_text(first, encoding="utf-8")
+    for to, back in (("kimi", "xml"), ("gemini", "xml"), ("pformat", "xml")):
+        path.write_text(first, encoding="utf-8")
+        path.write_text(ran(capsys, "convert", str(path), "--to", to, "--tools", tools_file)[1], encoding="utf-8")
+        assert ran(capsys, "convert", str(path), "--from", to, "--to", back, "--tools", tools_file)[1] == first
+
+
+def test_convert_leaves_out_what_could_not_be_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, tools_file: str
+) -> None:
+    path = tmp_path / "reply.txt"
+    path.write_text(f"So. {CALL[:-20]}", encoding="utf-8")
+    code, out, err = ran(
+        capsys, "convert", str(path), "--to", "xml", "--tools", tools_file, "--finish-reason", "length"
+    )
+    assert (code, out) == (1, "So. ")
+    assert "left out get_tide: truncated" in err
+    assert "nor is it a grammar" in ran(capsys, "convert", str(path), "--to", "kimmi")[2]
+    path.write_text(CALL, encoding="utf-8")
+    assert "provider's own channel" in ran(capsys, "convert", str(path), "--to", "native")[2]
