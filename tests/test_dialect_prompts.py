@@ -154,6 +154,13 @@ def test_k_signature_catalogues() -> None:
     assert typescript_signature(few) == 'function f(a?: "x" | 1 | null, b?: string | number): string;'
 
 
+def test_a_tool_that_a_dialect_cannot_write_is_no_example() -> None:
+    odd = {"name": "my tool", "parameters": {"properties": {"a b": {"type": "string"}}, "required": ["a b"]}}
+    for one in TEXTUAL:
+        assert one.parse(one.example([odd, PING]), [odd, PING]).calls != []
+        assert "my tool" in one.prompt([odd])
+
+
 def test_rules_are_said_in_words() -> None:
     assert rules_of({"exclusiveMinimum": 0, "multipleOf": 5}) == ["more than 0", "a multiple of 5"]
     assert rules_of({"anyOf": [{"type": "string", "maxLength": 4}, {"type": "null"}]}) == [

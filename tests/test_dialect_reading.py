@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from streamscrub import dialects as dialects_module
 from streamscrub.cli import main
 from streamscrub.dialects import (
     build_envelope_schema,
@@ -63,7 +65,7 @@ def test_calls_become_records_with_ids_of_the_host() -> None:
     assert parse_assistant_message(reply(CALL), TOOLS, ids=ids())[0]["content"] is None
 
 
-def test_structured_calls_win_and_may_be_appended_to() -> None:
+def test_g_only_when_nothing_structured__unless_asked() -> None:
     record = {"id": "x", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
     message = reply(f"So.\n{CALL}", tool_calls=[record])
     read, rejected = parse_assistant_message(message, TOOLS, ids=ids())
@@ -75,7 +77,7 @@ def test_structured_calls_win_and_may_be_appended_to() -> None:
 
 
 @pytest.mark.parametrize("provenance", ["refusal", "failed", "promoted_reasoning", "other"])
-def test_provenance_reaches_the_reading(provenance: str) -> None:
+def test_g_no_recovery_out_of_substituted_content__in_a_reply(provenance: str) -> None:
     for append in (False, True):
         read, rejected = parse_assistant_message(
             reply(CALL), TOOLS, ids=ids(), provenance=provenance, append=append, guided=True
@@ -85,13 +87,13 @@ def test_provenance_reaches_the_reading(provenance: str) -> None:
         assert [call.reason for call in rejected] == ["withheld"]
 
 
-def test_without_offered_tools_nothing_is_recovered() -> None:
+def test_g_gate_by_offered_tools__in_a_reply() -> None:
     read, rejected = parse_assistant_message(reply(f"So.\n{CALL}"), [], ids=ids())
     assert (read["content"], read.get("tool_calls")) == ("So.", None)
     assert [call.reason for call in rejected] == ["withheld"]
 
 
-def test_content_blocks_stay_blocks() -> None:
+def test_q_other_content_survives__in_a_reply() -> None:
     thought = {"type": "thinking", "thinking": "Hm."}
     read, _ = parse_assistant_message(reply([thought, {"type": "text", "text": CALL}]), TOOLS, ids=ids())
     assert read["content"] == [
@@ -100,10 +102,23 @@ def test_content_blocks_stay_blocks() -> None:
     ]
 
 
-def test_a_cut_reply_runs_nothing_that_was_cut() -> None:
+def test_h_cut_call_never_runs__in_a_reply() -> None:
     read, rejected = parse_assistant_message(reply(CALL[:-20]), TOOLS, ids=ids(), finish_reason="length")
     assert "tool_calls" not in read
     assert [call.reason for call in rejected] == ["truncated"]
+
+
+def test_q_thin_records__of_dialects() -> None:
+    records = [one for one in vars(dialects_module).values() if dataclasses.is_dataclass(one)]
+    assert len(records) >= 7
+    for record in records:
+        for field in dataclasses.fields(record):
+            assert "Callable" not in str(field.type), (record, field.name)
+
+
+def test_q_no_execution__of_dialects() -> None:
+    names = dialects_module.__all__
+    assert [name for name in names if name.split("_")[0] in ("run", "execute", "call", "ask", "send")] == []
 
 
 # -- structured output

@@ -432,6 +432,13 @@ def test_source_code_passes_byte_for_byte() -> None:
     assert code in dialect("json_tag").render_results([{"text": code}])
 
 
+def test_a_document_stays_one_where_its_tokens_are_escaped() -> None:
+    one = dialect("harmony")
+    results = one.read_results(one.render_results([{"name": "ping", "text": '{"a": "<|call|>"}'}]))
+    assert results is not None
+    assert json.loads(results[0].text) == {"a": r"<\|call\|>"}
+
+
 def test_a_trusted_result_stands_alone() -> None:
     one = dialect("json_tag")
     results = [

@@ -5,6 +5,7 @@ This is integrity of the boundary and nothing more. It does not keep a model fro
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -50,6 +51,7 @@ class Boundary:
     def _without_markers(self, text: str) -> str:
         raw = text.encode("utf-8", "surrogatepass")
         marks = _markers(self._closers)
+        bar = b"\\\\|" if self._bars and _is_json(text) else b"\\|"  # JSON stays JSON
         out: list[bytes] = []
         done = at = 0
         while True:
@@ -57,7 +59,7 @@ class Boundary:
             if size == NONE:
                 break
             if self._bars and raw.startswith(b"<|", at):
-                out += [raw[done:at], raw[at : at + size].replace(b"|", b"\\|")]
+                out += [raw[done:at], raw[at : at + size].replace(b"|", bar)]
                 done = at = at + size
                 continue
             char = raw[at : at + 4].decode("utf-8", "ignore")[0]
@@ -76,6 +78,16 @@ def run_at(text: str, at: int) -> int:
     """The length of the run of backticks at ``at``."""
     run = _RUN.match(text, at)
     return len(run[0]) if run else 0
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 @cache

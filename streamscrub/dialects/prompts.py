@@ -129,14 +129,27 @@ def render_catalogue(form: Form, tools: Iterable[Any], style: str | None = None)
 
 
 def example_call(form: Form, tools: Iterable[Any], several: bool = False) -> str:
-    """A call of the first tool that has parameters, with arguments that fit; or two calls. "" without tools."""
+    """A call of the first tool that has parameters, with arguments that fit; or two calls. "" where none can be shown.
+
+    Two calls are of two tools if there are two.
+    """
     offered = read_tools(tools) or ()
     if not offered or not form.writes:
         return ""
-    first = next((tool for tool in offered if tool.properties), offered[0])
-    second = next((tool for tool in offered if tool is not first), first)
-    chosen = (first, second) if several else (first,)
-    return form.render_calls([Call(tool.name, example_arguments(tool)) for tool in chosen], offered)
+    shown: list[Call] = []
+    first = [tool for tool in offered if tool.properties][:1]
+    for tool in (*first, *(tool for tool in offered if tool not in first)):
+        call = Call(tool.name, example_arguments(tool))
+        try:
+            form.render_calls([call], offered)
+        except ValueError:  # a name or a key that this dialect cannot write
+            continue
+        shown.append(call)
+        if len(shown) > several:
+            break
+    if not shown:
+        return ""
+    return form.render_calls(shown if len(shown) > several else shown * 2, offered)
 
 
 def render_prompt(form: Form, tools: Iterable[Any], *, catalogue: bool = True) -> str:
