@@ -13,6 +13,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -272,31 +273,23 @@ def checked(value: Any) -> list[Call]:
     return [{"name": value["name"], "arguments": arguments}] if isinstance(arguments, dict) else []
 
 
-def with_json_repair(text: str, closed: bool) -> list[Call]:
-    from json_repair import loads
+def with_library(name: str) -> Callable[[str, bool], list[Call]]:
+    """The reader that takes what ``loads`` of a library makes of the body."""
 
-    try:
-        value = loads(text)
-        if isinstance(value, dict) and isinstance(value.get("arguments"), str):
-            value["arguments"] = loads(value["arguments"])
-    except (ValueError, RecursionError):
-        return []
-    return checked(value)
+    def read(text: str, closed: bool) -> list[Call]:
+        loads = import_module(name).loads
+        try:
+            value = loads(text)
+            if isinstance(value, dict) and isinstance(value.get("arguments"), str):
+                value["arguments"] = loads(value["arguments"])
+        except (ValueError, RecursionError):
+            return []
+        return checked(value)
 
-
-def with_json5(text: str, closed: bool) -> list[Call]:
-    from json5 import loads
-
-    try:
-        value = loads(text)
-        if isinstance(value, dict) and isinstance(value.get("arguments"), str):
-            value["arguments"] = loads(value["arguments"])
-    except (ValueError, RecursionError):
-        return []
-    return checked(value)
+    return read
 
 
-READERS: Final = {"streamscrub": with_streamscrub, "json_repair": with_json_repair, "json5": with_json5}
+READERS: Final = {"streamscrub": with_streamscrub, "json_repair": with_library("json_repair"), "json5": with_library("json5")}
 
 
 @dataclass(slots=True)

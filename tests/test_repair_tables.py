@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.repairs import DAMAGE, PAGE, measured, with_json_repair, with_streamscrub
+from benchmarks.repairs import DAMAGE, PAGE, measured, with_library, with_streamscrub
 from streamscrub import RejectedCall, Scrubbed, StreamScrubber, Tool, ToolCall, scrub
 from streamscrub.edits import applied
 from streamscrub.names import Offer
@@ -277,7 +277,7 @@ def test_certain_damage_is_always_recovered(name: str) -> None:
 
 
 def test_json_repair_alone_accepts_other_calls() -> None:
-    assert len(measured("inner quotes", 12, with_json_repair).wrong) > 3
+    assert len(measured("inner quotes", 12, with_library("json_repair")).wrong) > 3
 
 
 # Idempotence
