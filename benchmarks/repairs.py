@@ -289,7 +289,11 @@ def with_library(name: str) -> Callable[[str, bool], list[Call]]:
     return read
 
 
-READERS: Final = {"streamscrub": with_streamscrub, "json_repair": with_library("json_repair"), "json5": with_library("json5")}
+READERS: Final = {
+    "streamscrub": with_streamscrub,
+    "json_repair": with_library("json_repair"),
+    "json5": with_library("json5"),
+}
 
 
 @dataclass(slots=True)
