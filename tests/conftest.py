@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=150, suppress_health_check=QUIET)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=80, suppress_health_check=QUIET)
 settings.register_profile("long", deadline=None, max_examples=2000, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
