@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -265,15 +265,6 @@ class Form:
             if self.table.get("escape") == "fence":
                 template = fenced(template, text)
         return filled(template, content=text)
-
-    # -- for the parts that are made of these
-
-    def with_results(self, calls: Sequence[Call], results: Iterable[ToolResult]) -> Iterator[ToolResult]:
-        """The results with the names and places of their calls."""
-        places = {call.id: (call.name, index) for index, call in enumerate(calls) if call.id}
-        for result in results:
-            name, index = places.get(result.id, ("", result.index))
-            yield replace(result, name=result.name or name, index=index if result.index is None else result.index)
 
 
 def _with_forgotten(
