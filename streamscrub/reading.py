@@ -52,15 +52,18 @@ class Around:
         return self
 
 
+TAIL: Final = 3  # bytes of a marker that may wait for the next delta; one that has begun further is read at once
+
+
 class Run:
     """How to run over what decides nothing: ``match`` does it in bytes.
 
     The others look at a whole delta of text. ``loud`` finds what may decide something, or be an escape that needs
-    a closer look; ``quiet`` matches a delta in which all escapes are whole and nothing decides; ``halved`` one that
-    ends in the first half of an escape, ``resumed`` one that begins with the second half.
+    a closer look. ``quiet`` matches a delta in which nothing decides; its group is an escape or a marker
+    that has only begun, at most ``TAIL`` ASCII characters, which must be looked at once more with the next delta.
     """
 
-    __slots__ = ("_made_of", "halved", "loud", "match", "quiet", "resumed")
+    __slots__ = ("_made_of", "loud", "match", "quiet")
 
     def __init__(self, stops: frozenset[int], markers: Sentinels, escape: bool) -> None:
         self._made_of = (stops, markers, escape)
@@ -75,23 +78,23 @@ class Run:
         self.match: Final = cast("Callable[..., re.Match[bytes]]", pattern.match)
 
         text = f"[^{_chars(halts)}]*+" if halts else r"[\s\S]*+"
-        whole = [r"\\[\s\S]"] if escape else []
+        near = markers.near_in_text()
         # Every branch of the search begins with a character of its own, so that it skips what lies between them.
-        loud = [r"\\(?:\\|\Z)"] if escape else []
-        # The second byte of a marker that begins beyond ASCII belongs to its first character.
-        paired = {lead for lead in leads & markers.seconds.keys() if lead < 0x80}
-        for lead in sorted(paired):
-            begins = rf"[{_chars(markers.seconds[lead])}]|\Z"
-            whole.append(f"[{_chars([lead])}](?!{begins})")
-            loud.append(f"[{_chars([lead])}](?:{begins})")
-        for stop in sorted(stops | leads - paired):
+        loud = [r"\\(?:\\|\Z)", *near] if escape else [*near]
+        for stop in sorted(stops | {lead for lead in leads if lead >= 0x80}):
             one = f"[{_chars([stop])}]"
             loud.append(rf"{one}(?<!\\{one})" if escape else one)
-        delta = text + (f"(?:(?:{'|'.join(whole)}){text})*+" if whole else "")
+        passing = [r"\\[\s\S]"] if escape else []
+        looked_at = {lead for lead in leads if lead < 0x80}
+        if looked_at:
+            passing.append(f"(?!{'|'.join(near)})[{_chars(looked_at)}]")
+        delta = text + (f"(?:(?:{'|'.join(passing)}){text})*+" if passing else "")
         self.loud: Final = re.compile("|".join(loud) or r"(?!)").search
-        self.quiet: Final = re.compile(delta).fullmatch
-        self.halved: Final = re.compile(delta + r"\\" if escape else r"(?!)").fullmatch
-        self.resumed: Final = re.compile(r"[\s\S]" + delta).fullmatch
+        short = {literal[0] for literal in markers.literals if len(literal) <= TAIL}
+        begun = ["", r"\\"] if escape else [""]
+        if looked_at - short:
+            begun.append(rf"[{_chars(looked_at - short)}][\x00-\x7f]{{0,{TAIL - 1}}}")
+        self.quiet: Final = re.compile(f"{delta}({'|'.join(begun)})").fullmatch
 
     def __reduce__(self) -> tuple[object, ...]:
         return (plain_run, self._made_of)

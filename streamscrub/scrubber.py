@@ -13,7 +13,7 @@ from .limits import MAX_CALL_BYTES, MAX_CALLS, MAX_DEPTH
 from .machine.machine import Machine
 from .machine.state import CANDIDATE, DROP_PAD, NO_PAD, SKIP, TEXT
 from .names import Offer
-from .reading import Run, nested
+from .reading import TAIL, Run, nested
 from .tools import read_tools
 from .union import tables_for
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 _REPLACEMENT: Final = "\ufffd".encode()
 _UNREAD: Final = 16384  # characters and deltas that are kept unread, at most
 _new: Final = object.__new__
-
-
-def _always(chunk: str) -> bool:
-    """No delta may go by unread."""
-    return True
 
 
 class StreamScrubber(Machine):
@@ -45,6 +40,9 @@ class StreamScrubber(Machine):
 
     Raises ``TypeError`` or ``ValueError`` for wrong use, never for what a model wrote.
     """
+
+    # What each delta asks for; the rest of the state is in ``__dict__``.
+    __slots__ = ("_begun", "_parts", "_room", "_search", "_skim")
 
     def __init__(
         self,
@@ -87,14 +85,9 @@ class StreamScrubber(Machine):
             max_depth=max_depth,
             max_calls=max_calls,
         )
-        self._search: Callable[[str], object] | None = None
-        self._skim: Run | None = None  # runs over the open string or value
-        self._loud: Callable[[str], object] = _always
-        self._half = 0  # 1 after a delta that ended in the first half of an escape
+        self._start_reading(None)
         self._matched = 0
         self._match_limit = 0
-        self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
-        self._room = 0  # how much of it may be kept before the limits are looked at
         if not isinstance(prefill, str | bytes):
             raise TypeError(f"prefill must be str or bytes, not {type(prefill).__name__}")
         data = self._tables.of_own_turn(self._encode(prefill) if isinstance(prefill, str) else prefill)
@@ -116,6 +109,14 @@ class StreamScrubber(Machine):
             if frame.begun(self._buf) or (frame.name == self._tables.stripped and not prefill):
                 self._expect_stripped(frame)
                 break
+
+    def _start_reading(self, search: Callable[[str], object] | None) -> None:
+        """Set what each delta asks for. Nothing goes by unread, but for text in which ``search`` finds nothing."""
+        self._search = search
+        self._skim: Run | None = None  # runs over the open string or value
+        self._begun = ""  # the end of the last delta, if it may begin an escape or a marker
+        self._parts: list[str] = []  # deltas that decide nothing, not in the buffer yet
+        self._room = 0  # how much of it may be kept before the limits are looked at
 
     def feed(self, chunk: str | bytes) -> list[Event]:
         """Take the next piece of the response, cut anywhere. Returns what is decided by now, in order.
@@ -140,10 +141,13 @@ class StreamScrubber(Machine):
             skim = self._skim
             if skim is not None:
                 room = self._room - len(chunk) - 1
-                if room > 0 and (
-                    self._loud(chunk) is None
-                    or (not self._half and (self._first_half(chunk) or skim.quiet(chunk) is not None))
-                ):
+                if room > 0 and (self._begun or skim.loud(chunk) is not None):
+                    quiet = skim.quiet(self._begun + chunk)
+                    if quiet is not None:
+                        self._begun = quiet[1]
+                    else:
+                        room = 0
+                if room > 0:
                     self._room = room
                     self._parts.append(chunk)
                     return []
@@ -152,19 +156,11 @@ class StreamScrubber(Machine):
                 buf += self._encode(chunk)
                 size = len(buf)
                 self._matched = end = skim.match(buf, self._matched).end()
-                # The last bytes may begin an escape or a tag; they are matched again with the next ones.
-                pause = size - end
-                if (
-                    not pause or (pause <= 3 and (buf[end] == 0x3C or (pause == 1 and buf[end] == 0x5C)))
-                ) and size <= self._match_limit:
-                    if not pause or buf[end] == 0x5C:
-                        self._room = min(_UNREAD, (self._match_limit - size) // 4)
-                        if pause:
-                            self._half, self._loud = 1, self._second_half
-                        else:
-                            self._half, self._loud = 0, skim.loud
-                    else:
-                        self._room = 0
+                # The last bytes may begin an escape or a marker; they are matched again with the next ones.
+                quiet = skim.quiet(buf[end : end + TAIL + 1].decode("ascii", "replace"))
+                if quiet is not None and size <= self._match_limit:
+                    self._room = min(_UNREAD, (self._match_limit - size) // 4)
+                    self._begun = quiet[1]
                     return []
                 return self._slow(b"")
             data = self._encode(chunk)
@@ -198,7 +194,6 @@ class StreamScrubber(Machine):
             reader = candidate.reader
             if reader.run is not None:
                 self._skim = reader.run
-                self._loud = reader.run.loud
                 *_, innermost = nested(reader)
                 self._matched = innermost.at
                 self._match_limit = candidate.start + self._max_bytes
@@ -279,23 +274,7 @@ class StreamScrubber(Machine):
             text = "".join(self._parts)
             self._parts.clear()
             self._buf += self._encode(text)
-            self._matched = len(self._buf) - self._half
-
-    def _first_half(self, chunk: str) -> bool:
-        """Does the delta end in the first half of an escape, with nothing before it that decides anything?"""
-        assert self._skim is not None
-        if self._skim.halved(chunk) is None:
-            return False
-        self._half, self._loud = 1, self._second_half
-        return True
-
-    def _second_half(self, chunk: str) -> bool | None:
-        """What ``_loud`` is for the delta behind the first half of an escape."""
-        assert self._skim is not None
-        if self._skim.resumed(chunk) is None:
-            return True
-        self._half, self._loud = 0, self._skim.loud
-        return None
+            self._matched = len(self._buf) - len(self._begun)
 
     def _catch_up(self) -> None:
         """Everything up to ``_matched`` was the text of an open string or value."""
@@ -336,7 +315,8 @@ class StreamScrubber(Machine):
     def __deepcopy__(self, memo: dict[int, Any]) -> StreamScrubber:
         self._stop_skimming()
         other = object.__new__(StreamScrubber)
-        shared = ("_tables", "_offer", "_options", "_search")
+        shared = ("_tables", "_offer", "_options")
+        other._start_reading(self._search)
         for key, value in self.__dict__.items():
             other.__dict__[key] = value if key in shared else copy.deepcopy(value, memo)
         return other
@@ -346,20 +326,19 @@ class StreamScrubber(Machine):
         if self._skim is not None:
             self._catch_up()
             self._skim = None
-            self._loud = _always
-            self._half = 0
+            self._begun = ""
 
     def __getstate__(self) -> dict[str, Any]:
         self._stop_skimming()
-        state = dict(self.__dict__)
-        state["_search"] = self._search is not None
+        state = {**self.__dict__, "_search": self._search is not None}
         del state["_tables"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        searches = state.pop("_search")
         self.__dict__.update(state)
         self._tables = tables_for(self._options[0], self._options[1])
-        self._search = self._tables.lead.search if state["_search"] else None
+        self._start_reading(self._tables.lead.search if searches else None)
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:

@@ -45,31 +45,46 @@ class _Node:
         node.whole = node.whole or len(literal) <= _NEAR
 
 
-def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
-    """The next ``depth`` bytes of a place in the exact and in the folded trie, each also ending with the bytes.
+def _places(exact: _Node | None, loose: _Node | None) -> dict[tuple[_Node | None, _Node | None], list[int]]:
+    """Where the next byte leads from a place in the exact and in the folded trie, with the bytes that lead there.
 
     The two tries are walked together, so that branches start with distinct bytes and cannot backtrack.
     """
-    whole = (exact is not None and exact.whole) or (loose is not None and loose.whole)
-    if whole or depth == 0:
-        return b""
     places: dict[tuple[_Node | None, _Node | None], list[int]] = {}
+    if (exact is not None and exact.whole) or (loose is not None and loose.whole):
+        return places
     for byte in sorted({*(exact.next if exact else ()), *(_cases(loose) if loose else ())}):
         place = (exact.next.get(byte) if exact else None, loose.next.get(_lower(byte)) if loose else None)
         places.setdefault(place, []).append(byte)
-    branches = [b"[" + byte_class(bytes_) + b"]" + _pattern(*place, depth - 1) for place, bytes_ in places.items()]
-    return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")"
+    return places
+
+
+def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
+    """The next ``depth`` bytes of a place in both tries, each also ending with the bytes."""
+    after: dict[bytes, list[int]] = {}
+    for place, bytes_ in (_places(exact, loose) if depth else {}).items():
+        after.setdefault(_pattern(*place, depth - 1), []).extend(bytes_)
+    branches = [b"[" + byte_class(bytes_) + b"]" + more for more, bytes_ in after.items()]
+    return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")" if branches else b""
+
+
+def _text_pattern(exact: _Node | None, loose: _Node | None, depth: int) -> str:
+    """``_pattern`` over text, where a byte beyond ASCII may be part of any character there."""
+    after: dict[str, list[int]] = {}
+    beyond = []
+    for place, bytes_ in (_places(exact, loose) if depth else {}).items():
+        if ascii_ := [byte for byte in bytes_ if byte < 0x80]:
+            after.setdefault(_text_pattern(*place, depth - 1), []).extend(ascii_)
+        else:
+            beyond = [r"[^\x00-\x7f]"]
+    branches = [f"[{byte_class(ascii_).decode()}]{more}" for more, ascii_ in after.items()] + beyond
+    return "(?:" + "|".join([*branches, r"\Z"]) + ")" if branches else ""
 
 
 def _begins_one(word: bytes, literals: tuple[bytes, ...]) -> bool:
     """Is ``word`` a proper prefix of one of the sorted ``literals``? The first one behind it is the one to ask."""
     place = bisect_right(literals, word)
     return place < len(literals) and literals[place].startswith(word)
-
-
-def _spellings(head: bytes) -> set[bytes]:
-    """One or two bytes in all cases."""
-    return {first + second for first in {head[:1], head[:1].upper()} for second in {head[1:], head[1:].upper()}}
 
 
 def _lower(byte: int) -> int:
@@ -124,14 +139,13 @@ class Sentinels:
 
     __slots__ = (
         "_compiled", "_elastic", "_folded", "_given", "_longest", "_near", "_plain", "_plain_loose", "_sizes", "_whole",
-        "exact", "leads", "literals", "loose", "seconds",
+        "exact", "leads", "literals", "loose",
     )  # fmt: skip
 
     exact: tuple[bytes, ...]
     loose: tuple[bytes, ...]
     literals: tuple[bytes, ...]
     leads: frozenset[int]
-    seconds: dict[int, frozenset[int]]  # what may follow each lead byte; a lead that is a marker by itself is not in it
     _plain: tuple[bytes, ...]
     _plain_loose: tuple[bytes, ...]
     _whole: frozenset[bytes]
@@ -169,11 +183,9 @@ class Sentinels:
 
     def _derive(self) -> None:
         exact, loose = self.exact, self.loose
-        heads = {literal[:2] for literal in exact}
-        heads |= {case for head in {literal[:2] for literal in loose} for case in _spellings(head)}
-        self.leads = frozenset(head[0] for head in heads)
-        alone = {head[0] for head in heads if len(head) == 1}
-        self.seconds = {lead: frozenset(head[1] for head in heads if head[0] == lead) for lead in self.leads - alone}
+        self.leads = frozenset(
+            b"".join([literal[:1] + literal[:1].swapcase() for literal in loose] + [literal[:1] for literal in exact])
+        )
         self._plain = tuple(literal for literal in exact if not _SPLIT.search(literal))
         self._plain_loose = tuple(literal for literal in loose if not _SPLIT.search(literal))
         self._whole = frozenset(self._plain)
@@ -190,13 +202,25 @@ class Sentinels:
     def near(self) -> bytes:
         """A pattern of where a marker may start, by its first bytes. It never matches if there is no marker."""
         if self._near is None:
-            strict, folding = _Node(), _Node()
-            for literal in self.exact:
-                strict.add(_SPLIT.split(literal)[0])
-            for literal in self.loose:
-                folding.add(_SPLIT.split(literal)[0])
-            self._near = _pattern(strict, folding, _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
+            self._near = _pattern(*self._tries(), _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
         return self._near
+
+    def near_in_text(self) -> list[str]:
+        """``near`` for a piece of text: a branch for each character that a marker begins with, ASCII alone."""
+        return [
+            f"[{byte_class([byte]).decode()}]{_text_pattern(*place, _NEAR - 1)}"
+            for place, bytes_ in _places(*self._tries()).items()
+            for byte in bytes_
+            if byte < 0x80
+        ]
+
+    def _tries(self) -> tuple[_Node, _Node]:
+        strict, folding = _Node(), _Node()
+        for literal in self.exact:
+            strict.add(_SPLIT.split(literal)[0])
+        for literal in self.loose:
+            folding.add(_SPLIT.split(literal)[0])
+        return strict, folding
 
     def at(self, buf: bytes | bytearray, i: int, end: int, final: bool = False) -> int:
         """The length of the longest marker that starts at ``i``, or NONE, or CUT if ``buf[i:end]`` may become one."""
