@@ -1,9 +1,9 @@
 """Reads the JSON that models write: strictly where it is JSON, repaired where one reading is certain, else not at all.
 
 The ladder: strict JSON, raw control characters, one redundant wrapper, the tolerant walk of ``jsonfix``, then
-``json_repair`` on a meter, then the tool's own parameter names as anchors. Each rung counts only if strict JSON comes
-out of it, and every change is an edit of the text: what no edit touches stays as it is. A string that never closes is
-never closed by guessing.
+``json_repair`` on a meter, the tool's own parameter names as anchors, lines of a key and a value. Each rung counts only
+if strict JSON comes out of it, and every change is an edit of the text: what no edit touches stays as it is. A string
+that never closes is never closed by guessing.
 (Longer than most modules: the rungs share their options and are of no use alone.)
 """
 
@@ -20,6 +20,7 @@ from .edits import Edit, applied, shifted, told
 from .events import Repair
 from .jsonfix import SPLIT, Fixed, Stuck, TooDeep, TooMuch, Work, fix, mend
 from .limits import MAX_DEPTH, MAX_PYTHON, MAX_REPAIR, REPAIR_READS
+from .linefix import lines_as_object
 
 _BLANKS: Final = " \t\r\n"
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
@@ -291,7 +292,7 @@ def _peel(text: str) -> tuple[int, int, list[Edit]]:
 
 
 def _damaged(body: str, wants: _Wants) -> _Read:
-    """Everything below the wrappers: the tolerant walk, ``json_repair``, the anchors."""
+    """Everything below the wrappers: the tolerant walk, ``json_repair``, the anchors, lines."""
     reasons: list[Stuck] = []
     fixed, value = None, None
     work = Work()
@@ -329,6 +330,8 @@ def _damaged(body: str, wants: _Wants) -> _Read:
         return anchored
     if fixed is not None:
         raise Unreadable("its quotes leave two readings")
+    if (lined := _lined(body, wants)) is not None:
+        return lined
     opened = [reason for reason in reasons if reason.open_string]
     raise Unreadable(_line((opened or reasons)[0]))
 
@@ -625,6 +628,15 @@ def _anchored(body: str, wants: _Wants, work: Work) -> _Read | None:
     except ValueError:
         return None
     return _Read(value, edits, "anchored")
+
+
+def _lined(body: str, wants: _Wants) -> _Read | None:
+    """The object that lines of a key and a value mean."""
+    edits = lines_as_object(body, wants.keys, wants.required) if wants.keys else None
+    try:
+        return _Read(_decode(_STRICT, applied(body, edits), wants.max_depth), edits, "loose") if edits else None
+    except ValueError:
+        return None
 
 
 def _cuts(body: str, start: int, anchor: re.Match[str], depth: int, wants: _Wants) -> bool:

@@ -19,7 +19,7 @@ from .tools import Tool
 
 # The strategy of a call is named after the most telling of its repairs, in this order.
 _STRATEGIES: Final = (
-    ("anchored", "anchored"), ("json_repair", "loose"), ("merged", "merged"), ("name", "name"),
+    ("anchored", "anchored"), ("json_repair", "loose"), ("lines", "loose"), ("merged", "merged"), ("name", "name"),
     ("nameless", "name"), ("fence", "wrapper"), ("wrapper", "wrapper"), ("braces", "wrapper"),
     ("unwrapped", "wrapper"), ("missing_close", "missing_close"), ("coerced", "coerced"),
 )  # fmt: skip
@@ -158,7 +158,7 @@ def settle_call(
 
 def _misread(repairs: list[Repair], tool: Tool, arguments: dict[str, Any]) -> bool:
     """Whether a doubtful reading does not even fit the schema: it may be another one that was meant."""
-    return any(one.kind == "json_repair" for one in repairs) and not accepts(tool, arguments)
+    return any(one.kind in ("json_repair", "lines") for one in repairs) and not accepts(tool, arguments)
 
 
 def _only_reader(call: Written, name: str | None, offer: Offer) -> Tool | None:

@@ -100,12 +100,66 @@ def test_c_json_repair__refuses_text_behind_the_value() -> None:
         '<json>\n{"path": "a", "find": "b", "replace": "c"}</json>',
         '{"path": "a"}\n{"find": "b", "replace": "c"}',
         '{"path": "a"}{"find": "b"}{"replace": "c"}',
+        "path: a\nfind: b\nreplace: c",
+        '\n  path:  a\r\n  find : b\n\n  replace: "c"\n',
+        "```yaml\npath: a\nfind: b\nreplace: c\n```",
     ],
 )
 def test_c_split_objects_wrappers(body: str) -> None:
     call = one(wire(body, "edit_note"))
     assert call.arguments == {"path": "a", "find": "b", "replace": "c"}
-    assert call.strategy in ("wrapper", "merged")
+    assert call.strategy in ("wrapper", "merged", "loose")
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        "<function=edit_note>{}</function>",
+        '<invoke name="edit_note">{}</invoke>',
+        '<tool_call name="edit_note">{}</tool_call>',
+    ],
+)
+def test_c_split_objects_wrappers__lines_in_every_tag(opened: str) -> None:
+    value = 'say: "x" \\ <b> // é'
+    wire = opened.replace("{}", f"\npath: a.md\nfind: {value}\nreplace: 3\n")
+    for size in (1, 4, len(wire)):
+        scrubber = StreamScrubber(TOOLS)
+        events = [event for at in range(0, len(wire), size) for event in scrubber.feed(wire[at : at + size])]
+        (call,) = [event for event in events + scrubber.finish("stop") if isinstance(event, ToolCall)]
+        assert call.arguments == {"path": "a.md", "find": value, "replace": "3"}
+        assert [(repair.kind, repair.before) for repair in call.repairs] == [
+            ("lines", "path: a.md"), ("lines", f"find: {value}"), ("lines", "replace: 3"),
+        ]  # fmt: skip
+    for end in range(len(wire) - len("</tool_call>") - 8):
+        assert scrub(wire[:end], TOOLS, finish_reason="length").calls == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "path: a\nfind: b",  # a required key is missing
+        "path: a\nfind: b\nreplace: c\nand more",
+        "path: a\nfind: b\nreplace:",
+        "path: a\nfind: b\nreplace: |\n  c",
+        "path: a\nfind: b\nfind: d\nreplace: c",
+        "path: a\nfind: b\nreplace: c\nwhy: d",  # no parameter of the tool
+        'path: a\nfind: "b\nreplace: c',
+        "path: a\nfind: [NaN]\nreplace: c",
+    ],
+)
+def test_c_split_objects_wrappers__lines_that_leave_a_doubt_are_none(body: str) -> None:
+    result = scrub(wire(body, "edit_note"), TOOLS)
+    assert result.calls == []
+    assert [(call.reason, call.name) for call in result.rejected] == [("malformed", "edit_note")]
+
+
+def test_c_split_objects_wrappers__lines_need_a_key_of_the_tool() -> None:
+    for body, name in (("The note: a.md", "edit_note"), ("days: 1", "edit_note"), ("path: a", "unknown")):
+        result = scrub(wire(body, name), TOOLS)
+        assert result.calls == []
+        assert body in result.text
+    assert one(wire('days: 2\ndry: true\nports: ["a"]', "tide")).arguments == {"days": 2, "dry": True, "ports": ["a"]}
+    assert scrub(wire("days: many", "tide"), TOOLS).rejected[0].reason == "malformed"
 
 
 def test_c_split_objects_wrappers__leave_a_parameter_of_that_name_alone() -> None:
@@ -221,6 +275,7 @@ KINDS = {
     "python_literal": tide('{"dry": True}'),
     "number": tide('{"days": 01}'),
     "json_repair": tide('{"ports": [a, b c]}'),
+    "lines": wire("days: 1", "tide"),
     "no_arguments": wire('{"name": "tide", "arguments": null}'),
     "string_arguments": tide('"{}"'),
     "flattened": wire('{"name": "tide", "days": 1}'),

@@ -38,6 +38,7 @@ ORDER: Final = (
     "jsontext",
     "edits",
     "jsonfix",
+    "linefix",
     "repair",
     "names",
     "shapes",

@@ -55,6 +55,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         return [call]
     if reader.json is not None and not reader.values:
         return _from_json(reader, raw, call, ending, context)
+    if reader.fault and reader.closed and not reader.values and (lines := _from_lines(reader, raw, context)):
+        return lines
     if not reader.closed and ending == "cut":
         call.complete = False
     texts: dict[str, tuple[str, str]] = {}
@@ -93,6 +95,21 @@ def _from_json(reader: TagsReader, raw: bytes, call: Written, ending: Ending, co
         one.end += start
     if calls:
         calls[0].start, calls[-1].end = 0, len(raw)
+    return calls
+
+
+def _from_lines(reader: TagsReader, raw: bytes, context: Context) -> list[Written]:
+    """The body was neither parameters nor an object, but it may be lines of a key and a value."""
+    start = reader.opened
+    stop, _ = context.settings["tags"].call_close.find(raw, start, len(raw), True)
+    if not reader.name or b":" not in raw[start:stop]:
+        return []
+    named = Context(context.offer, {**context.settings, "name": reader.name})
+    calls = json_arguments.decode(raw[start:stop], "closed", named)
+    if len(calls) != 1 or calls[0].fault:
+        return []
+    calls[0].repairs = [*reader.repairs, *moved(calls[0].repairs, start)]
+    calls[0].start, calls[0].end = 0, len(raw)
     return calls
 
 
