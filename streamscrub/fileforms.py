@@ -23,7 +23,8 @@ _KINDS: Final = {
         "system user assistant preamble render.call render.calls dialect.call dialect.calls dialect.prefix "
         "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel frame.route.recipient "
         "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
-        "block_line signature native required forced continuation wording.section wording.envelope",
+        "block_line signature native required forced continuation wording.section wording.envelope "
+        "wording.examples wording.example",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
         "after_call repaired repeats begins literal section",
         _NUMBER: "order",
@@ -70,9 +71,32 @@ _TABLED: Final = {
     "nested": 'a [[tags]] table with syntax = "nested" makes it',
     "pairs": "a [[pairs]] table makes it",
 }
-# A field in the texts of [render].
 _FIELD: Final = re.compile(r"\{([a-z_]+)\}")
-_FIELDS: Final = ("call", "calls", "content", "id", "index", "key", "name", "number", "string", "type", "value")
+_WRITTEN: Final = "call calls content id index key name number string type value"
+# The fields in braces that a text may have.
+_FIELDS: Final = {
+    key: fields.split()
+    for fields, keys in {
+        _WRITTEN: "render.call render.calls render.join render.form dialect.call dialect.form dialect.fallback.call "
+        "dialect.fallback.form",
+        "calls": "dialect.calls dialect.several wording.parallel",
+        "name index": "dialect.id",
+        "content id name status": "dialect.result dialect.error dialect.replayed",
+        "results": "dialect.results wording.reading",
+        "content": "dialect.thinking dialect.demoted dialect.transcript.system dialect.transcript.user "
+        "dialect.transcript.thinking dialect.transcript.text dialect.transcript.preamble",
+        "thinking text calls blocks": "dialect.transcript.assistant",
+        "results blocks": "dialect.transcript.results",
+        "tools": "wording.catalogue",
+        "call": "wording.guide wording.protocol wording.example",
+        "examples": "wording.examples",
+        "thinking": "wording.private",
+        "name description schema": "wording.block_line",
+        "name description call": "wording.signature",
+        "name": "wording.forced",
+    }.items()
+    for key in keys.split()
+}
 _FITS: Final = {
     _TEXT: lambda value: isinstance(value, str),
     _FLAG: lambda value: isinstance(value, bool),
@@ -132,8 +156,8 @@ def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator
         if isinstance(value, dict) and f"{section}.{key}" in ("dialect.fallback", "dialect.transcript"):
             yield from _wrong_table(value, f"{section}.{key}", where)
         yield from _wrong_words(f"{section}.{key}", value)
-        if section == "render":
-            yield from _wrong_fields(key, value)
+        if f"{section}.{key}" in _FIELDS:
+            yield from _wrong_fields(f"{section}.{key}", value)
         if isinstance(value, list) and f"{section}.{key}" in ("tags.key", "frame.route"):
             for one in value:
                 yield from _wrong_table(one, f"{section}.{key}", where)
@@ -169,12 +193,12 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 
 def _wrong_fields(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Fields in braces that no text of [render] has."""
+    """Fields in braces that are not filled in there."""
     texts = value.items() if isinstance(value, dict) else [("", value)]
     for inner, text in texts:
         for field in _FIELD.findall(text) if isinstance(text, str) else ():
-            if field not in _FIELDS:
-                yield f"render.{key}.{inner}".rstrip("."), f"no field is named {{{field}}}{nearest(field, _FIELDS)}"
+            if field not in _FIELDS[key]:
+                yield f"{key}.{inner}".rstrip("."), f"no field is named {{{field}}}{nearest(field, _FIELDS[key])}"
 
 
 def _wrong_kind(key: str, section: str, value: Any, where: str) -> Iterator[tuple[str, str]]:

@@ -60,7 +60,8 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "dialect.fallback": "call body form",
         "dialect.transcript": "start system user assistant thinking text preamble results",
         "wording": "heading intro catalogue guide parallel reading private rules catalogue_rules section protocol "
-        "block block_line signature native required forced continuation envelope",
+        "block block_line signature native required forced continuation envelope "
+        "examples example",
         "example": "title text calls rejected visible reasoning finish tools options repaired",
     }.items()
 }

@@ -250,7 +250,7 @@ def _either(first: Any, second: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One offered tool: its name, the JSON schema of its arguments and a description.
+    """One offered tool: its name, the JSON schema of its arguments, a description, examples of its arguments.
 
     >>> tool = Tool("find", {"properties": {"limit": {"type": "integer"}, "q": {"type": "string"}}, "required": ["q"]})
     >>> tool.slots, tool.string_only("q")
@@ -260,12 +260,13 @@ class Tool:
     name: str
     parameters: dict[str, Any] = field(default_factory=dict, hash=False)
     description: str = ""
+    examples: tuple[dict[str, Any], ...] = field(default=(), hash=False)
     # Derived data, computed once when first asked for.
     _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[type[Tool], tuple[str, dict[str, Any], str]]:
+    def __reduce__(self) -> tuple[type[Tool], tuple[Any, ...]]:
         """Pickle what was given, not what was derived."""
-        return Tool, (self.name, self.parameters, self.description)
+        return Tool, (self.name, self.parameters, self.description, self.examples)
 
     @property
     def shape(self) -> Shape:
@@ -328,10 +329,11 @@ def read_tools(tools: Any) -> tuple[Tool, ...] | None:
     Each entry is a ``Tool``, an OpenAI record (``{"type": "function", "function": {…}}``, or flat as in the Responses
     API), ``{"name", "parameters"}``, an Anthropic (``input_schema``), MCP (``inputSchema``) or Bedrock one
     (``toolSpec``), or a Gemini one that declares any number (``functionDeclarations``). A record with a ``type`` and no
-    name is a tool that the provider runs itself; it is passed over.
+    name is a tool that the provider runs itself; it is passed over. Examples are ``input_examples``, or the
+    ``examples`` of the record or of its schema.
 
     >>> read_tools([{"name": "ping", "input_schema": {"type": "object"}}])
-    (Tool(name='ping', parameters={'type': 'object'}, description=''),)
+    (Tool(name='ping', parameters={'type': 'object'}, description='', examples=()),)
     """
     if tools is None:
         return None
@@ -389,7 +391,15 @@ def _read_tool(record: Any) -> Tool:
     description = inner.get("description")
     if not isinstance(description, (str, type(None))):
         raise TypeError(f"the description must be a string, got {_shown(description)}")
-    return Tool(name, schema if isinstance(schema, dict) else dict(schema or ()), description or "")
+    schema = schema if isinstance(schema, dict) else dict(schema or ())
+    return Tool(name, schema, description or "", _examples(inner, schema))
+
+
+def _examples(record: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    for listed in (record.get("input_examples"), record.get("examples"), schema.get("examples")):
+        if isinstance(listed, (list, tuple)):
+            return tuple(example for example in listed if isinstance(example, dict))
+    return ()
 
 
 def _checked_name(name: Any, record: Any) -> str:

@@ -531,6 +531,22 @@ rejected = ["withheld"]
             "render.call: no field is named {nmae}, did you mean name?",
         ),
         ('name = "mine"\n[render.form]\nvalue = "{vaule}"', "render.form.value: no field is named {vaule}"),
+        (
+            'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\nresult = "<r>{contents}</r>"',
+            "dialect.result: no field is named {contents}, did you mean content?",
+        ),
+        (
+            'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\ntranscript = { assistant = "{txt}" }',
+            "dialect.transcript.assistant: no field is named {txt}, did you mean text?",
+        ),
+        (
+            'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\nid = "{nmae}:{index}"',
+            "dialect.id: no field is named {nmae}, did you mean name?",
+        ),
+        (
+            'name = "mine"\n[wording]\nguide = "{calls}"',
+            "wording.guide: no field is named {calls}, did you mean call?",
+        ),
         ('name = "mine"\n[frame]\nbodies = ["tags"]', "frame.bodies: tags need a [[tags]] table in this file"),
         ('name = "mine"\n[frame]\nroute = [{ channel = "x" }]', "frame.route.to: is missing"),
         ('name = "mine"\n[[pairs]]\nof = "gml"\n[[example]]\ntext = ""', "pairs.of: no grammar here named 'gml'"),

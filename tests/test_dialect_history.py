@@ -23,7 +23,7 @@ from streamscrub.dialects import (
     wire,
 )
 
-from .dialect_material import TALK, TEXTUAL, TOOLS, named
+from .dialect_material import PING, TALK, TEXTUAL, TOOLS, named
 from .test_dialects import CASES, cases_of, check
 
 WIRE: list[dict[str, Any]] = [
@@ -86,8 +86,58 @@ def test_what_was_encoded_is_read_back(one: Dialect) -> None:
 
 def test_an_image_in_a_result_is_named() -> None:
     shot = {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "image", "mime": "image/png"}]}
-    text = dialect("hermes").encode([*TALK[:3], shot], TOOLS)[3]["content"]
-    assert text == "<tool_response>\n[Image: image/png]\n</tool_response>"
+    content = dialect("hermes").encode([*TALK[:3], shot], TOOLS)[3]["content"]
+    text = "<tool_response>\n[Image: image/png]\n</tool_response>"
+    assert content == [{"type": "text", "text": text}, *shot["content"]]
+    assert text in dialect("hermes").transcript([*TALK[:3], shot], TOOLS)
+
+
+def test_images_follow_the_text_of_the_results() -> None:
+    photo = {"type": "image_url", "image_url": {"url": "data:image/webp;base64,AA=="}}
+    source = {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "AA=="}}
+    shots = [
+        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "up"}, photo]},
+        {"role": "tool", "tool_call_id": "call_2", "content": [source, {"type": "text", "text": "down"}]},
+    ]
+    for name in ("hermes", "json_tag", "harmony"):
+        one = dialect(name)
+        plain = [{**shot, "content": text} for shot, text in zip(shots, ("up", "down"), strict=True)]
+        told = one.encode([*TALK[:2], *plain], TOOLS)[-1]["content"]
+        for encoded in (one.encode([*TALK[:2], *shots], TOOLS), one.fold([*TALK[:2], *shots], TOOLS)):
+            assert encoded[-1] == {"role": "user", "content": [{"type": "text", "text": told}, photo, source]}
+        replayed = one.replay([*TALK[:2], *shots], TOOLS)[-1]["content"]
+        assert replayed[1:] == [photo, source]
+    text = dialect("hermes").transcript([*TALK[:2], *shots], TOOLS)
+    assert "up[Image: image/webp]" in text
+    assert "down[Image: image/gif]" in text
+
+
+@pytest.mark.parametrize("one", TEXTUAL, ids=named)
+def test_calls_never_stand_in_a_fence_of_the_prose(one: Dialect) -> None:
+    tools = [{**PING, "parameters": {"properties": {"a": {"type": "string"}}}}]
+    for prose in ("See:\n```python\nx = 1", "````md\n```py\nx\n```", "~~~\na\n```\n", "a\n  ```\nb", "`````"):
+        turn = {"role": "assistant", "content": prose, "calls": [("ping", {"a": "```"})]}
+        (message,) = one.encode([turn], tools)
+        assert [call.name for call in one.parse(message["content"], tools).calls] == ["ping"]
+        assert message["content"].startswith(prose.rstrip())
+    for prose in ("```py\nx\n```", "a ```b```", "``` `a`", "~~~\n```\n~~~", "    ```"):
+        turn = {"role": "assistant", "content": prose, "calls": [("ping", {})]}
+        assert one.encode([turn])[0]["content"].startswith(f"{prose}\n{one.render_calls([('ping', {})])[:3]}")
+
+
+def test_blocks_of_content_survive_the_provider_records() -> None:
+    photo = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    calls = [{"id": "c", "type": "function", "function": {"name": "ping", "arguments": "{ }"}}]
+    talk: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "See"}, photo], "name": "ann"},
+        {"role": "assistant", "content": [{"type": "text", "text": "So"}], "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": [photo, {"type": "text", "text": "up"}], "name": "ping"},
+        {"role": "tool", "tool_call_id": "d", "content": "up"},
+    ]
+    entries = read_wire(talk)
+    assert wire(entries) == talk
+    assert isinstance(entries[2], ToolResults)
+    assert [(one.text, one.images) for one in entries[2].results] == [("up", (photo,)), ("up", ())]
 
 
 def test_m_text_folding() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from typing import Any, Final
 
@@ -159,6 +160,33 @@ def test_a_tool_that_a_dialect_cannot_write_is_no_example() -> None:
     for one in TEXTUAL:
         assert one.parse(one.example([odd, PING]), [odd, PING]).calls != []
         assert "my tool" in one.prompt([odd])
+
+
+@pytest.mark.parametrize("one", TEXTUAL, ids=named)
+def test_the_examples_of_a_tool_are_shown_in_the_syntax_of_the_dialect(one: Dialect) -> None:
+    given = [{"harbor": "Faro", "days": 7}, {"harbor": "Lagos"}, {"harbor": 5}, {"days": 1}, "Faro"]
+    tool = {"name": "get_tide", "input_schema": TIDE["parameters"], "input_examples": given}
+    text = one.prompt([tool, PING])
+    shown = re.findall("<example>\n(.*?)\n</example>", text, re.DOTALL)
+    read = [call.arguments for example in shown for call in one.parse(example, [tool, PING]).calls]
+    assert read == given[:2]
+    assert one.parse(one.example([tool, PING]), [tool, PING]).calls[0].arguments == given[0]
+    assert text == one.prompt([{**tool, "input_examples": given[:2]}, PING])
+    assert "<example" not in one.prompt([{**tool, "input_examples": given[2:]}, PING])
+    assert "<example" not in dialect("native").prompt([tool])
+
+
+def test_examples_are_found_where_schemas_and_providers_put_them() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "examples": [{"a": 1}, 3]}
+    for record in (
+        {"name": "f", "input_schema": schema},
+        {"type": "function", "function": {"name": "f", "parameters": schema}},
+        {"name": "f", "parameters": {}, "examples": [{"a": 1}]},
+        Tool("f", {}, "", ({"a": 1},)),
+    ):
+        (tool,) = read_tools([record]) or ()
+        assert tool.examples == ({"a": 1},)
+        assert pickle.loads(pickle.dumps(tool)).examples == tool.examples
 
 
 def test_rules_are_said_in_words() -> None:

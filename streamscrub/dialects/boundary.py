@@ -19,6 +19,7 @@ Closers: TypeAlias = Literal["results", "reasoning", "none"]
 
 _TAG: Final = re.compile(r"</?([A-Za-z_][\w:.-]*+)")
 _RUN: Final = re.compile(r"`{3,}+")
+_FENCE_LINE: Final = re.compile(r" {0,3}+(`{3,}+|~{3,}+)([^\n]*+)\Z")
 _NAMED: Final = {"<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;"}
 
 
@@ -72,6 +73,25 @@ def fenced(template: str, text: str) -> str:
     """A template whose envelope is a code fence, with fences longer than any run of backticks in ``text``."""
     longest = max((len(run) for run in _RUN.findall(text)), default=2)
     return _RUN.sub("`" * (longest + 1), template) if longest >= 3 else template
+
+
+def with_closed_fence(text: str) -> str:
+    """Markdown whose last code fence is closed, so that what follows is not in it.
+
+    >>> with_closed_fence("So:\\n````md\\n```\\nx")
+    'So:\\n````md\\n```\\nx\\n````'
+    """
+    fence = ""
+    for line in text.split("\n"):
+        found = _FENCE_LINE.match(line)
+        if found is None:
+            continue
+        run, info = found[1], found[2].strip()
+        if not fence:
+            fence = "" if run[0] == "`" and "`" in info else run
+        elif run[0] == fence[0] and len(run) >= len(fence) and not info:
+            fence = ""
+    return f"{text}\n{fence}" if fence else text
 
 
 def run_at(text: str, at: int) -> int:

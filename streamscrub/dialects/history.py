@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..writing import filled
+from .boundary import with_closed_fence
 from .forms import Form
 from .prompts import wording
 from .records import (
@@ -15,9 +17,9 @@ from .records import (
     ToolResult,
     ToolResults,
     TranscriptEntry,
-    call_of,
     entries_of,
     entry_of,
+    image_mark,
     placed_in,
     text_of_content,
 )
@@ -26,7 +28,8 @@ from .records import (
 
 
 def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> list[dict[str, Any]]:
-    """The messages with their calls as text behind the prose, and results in a row as one turn of the user.
+    """The messages with their calls as text behind the prose, and results in a row as one turn of the user, with
+    their images behind the text. A code fence that the prose leaves open is closed before the calls.
 
     Everything else comes back as it was given, so that a longer conversation begins with the same bytes. The reasoning
     of a turn with calls is left out. Raises ``ValueError`` for a call that the dialect cannot carry.
@@ -45,7 +48,7 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
         if isinstance(entry, AssistantToolCalls):
             calls = entry.calls
             written = form.render_calls(calls, offered)
-            prose = (entry.text or "").rstrip()
+            prose = with_closed_fence((entry.text or "").rstrip())
             out.append(
                 {"role": "assistant", "content": f"{prose}\n{written}" if prose and written else prose + written}
             )
@@ -55,8 +58,17 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
 
 
 def _turns(form: Form, results: list[ToolResult], replayed: bool = False) -> list[dict[str, Any]]:
-    messages = form.result_messages(results, replayed=replayed) if results else []
-    return [{"role": "user", "content": message} for message in messages]
+    messages = form.result_messages(map(_named, results), replayed=replayed) if results else []
+    turns: list[dict[str, Any]] = [{"role": "user", "content": message} for message in messages]
+    images = [image for result in results for image in result.images]
+    if images:
+        turns[-1]["content"] = [{"type": "text", "text": turns[-1]["content"]}, *images]
+    return turns
+
+
+def _named(result: ToolResult) -> ToolResult:
+    """The result, where it has no text, with its images named: the envelope alone would say nothing."""
+    return result if result.text else replace(result, text="".join(map(image_mark, result.images)))
 
 
 def _plain(entry: Chat) -> dict[str, Any]:
@@ -115,7 +127,7 @@ def wire(entries: Iterable[Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for entry in map(entry_of, entries):
         if isinstance(entry, ToolResults):
-            out += [{"role": "tool", "tool_call_id": result.id, "content": result.text} for result in entry.results]
+            out += map(_answer, entry.results)
         elif isinstance(entry, AssistantToolCalls):
             message: dict[str, Any] = {"role": "assistant", "content": entry.text}
             if entry.reasoning_content is not None:
@@ -127,6 +139,11 @@ def wire(entries: Iterable[Any]) -> list[dict[str, Any]]:
     return out
 
 
+def _answer(result: ToolResult) -> dict[str, Any]:
+    content = [{"type": "text", "text": result.text}, *result.images] if result.images else result.text
+    return {"role": "tool", "tool_call_id": result.id, "content": content, **(result.extra_metadata or {})}
+
+
 def _record(call: Call) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text()},
@@ -135,26 +152,27 @@ def _record(call: Call) -> dict[str, Any]:
 
 
 def read_wire(messages: Iterable[Mapping[str, Any]]) -> list[TranscriptEntry]:
-    """The inverse of ``wire``: keys of a message that it does not know are kept as ``extra_metadata``."""
+    """The inverse of ``wire``: what has no field of its own, such as a content of blocks, is ``extra_metadata``."""
     out: list[TranscriptEntry] = []
     for message in messages:
-        if message["role"] == "tool":
-            result = ToolResult(message.get("tool_call_id", ""), "", text_of_content(message.get("content")))
+        entry = entry_of(message)
+        if isinstance(entry, ToolResults):
+            result = replace(entry.results[0], extra_metadata=_unnamed(message, "tool_call_id"))
             before = out[-1] if out else None
             if isinstance(before, ToolResults):
                 out[-1] = ToolResults((*before.results, result))
             else:
                 out.append(ToolResults((result,)))
-            continue
-        known = ("role", "content", "reasoning_content", "tool_calls")
-        more = {key: value for key, value in message.items() if key not in known} or None
-        reasoning = message.get("reasoning_content")
-        if message.get("tool_calls"):
-            calls = tuple(call_of(record) for record in message["tool_calls"])
-            out.append(AssistantToolCalls(message.get("content"), calls, reasoning, more))
         else:
-            out.append(Chat(message["role"], text_of_content(message.get("content")), reasoning, more))
+            out.append(replace(entry, extra_metadata=_unnamed(message, "reasoning_content", "tool_calls")))
     return out
+
+
+def _unnamed(message: Mapping[str, Any], *named: str) -> dict[str, Any] | None:
+    """What of a message ``wire`` cannot make of the fields of its record."""
+    text = message.get("content")
+    named = ("role", *named, *(("content",) if text is None or isinstance(text, str) else ()))
+    return {key: value for key, value in message.items() if key not in named} or None
 
 
 def pair_tool_cycles(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
@@ -240,6 +258,7 @@ def _is_models(entry: TranscriptEntry) -> bool:
 
 def _results(form: Form, template: str, results: Sequence[ToolResult]) -> str:
     """A turn of results: ``{results}`` with what stands around all of them, ``{blocks}`` without."""
+    results = [replace(result, text=result.text + "".join(map(image_mark, result.images))) for result in results]
     if "{results}" in template:
         return filled(template, results=form.render_results(results))
     return filled(template, blocks=form.result_blocks(results))

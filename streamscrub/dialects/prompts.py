@@ -131,7 +131,7 @@ def render_catalogue(form: Form, tools: Iterable[Any], style: str | None = None)
 def example_call(form: Form, tools: Iterable[Any], several: bool = False) -> str:
     """A call of the first tool that has parameters, with arguments that fit; or two calls. "" where none can be shown.
 
-    Two calls are of two tools if there are two.
+    Two calls are of two tools if there are two. The first example that a tool has itself is taken, if it fits.
     """
     offered = read_tools(tools) or ()
     if not offered or not form.writes:
@@ -139,10 +139,11 @@ def example_call(form: Form, tools: Iterable[Any], several: bool = False) -> str
     shown: list[Call] = []
     first = [tool for tool in offered if tool.properties][:1]
     for tool in (*first, *(tool for tool in offered if tool not in first)):
+        given = _given_examples(form, tool, offered)
         call = Call(tool.name, example_arguments(tool))
-        try:
-            form.render_calls([call], offered)
-        except ValueError:  # a name or a key that this dialect cannot write
+        if given:
+            call = given[0]
+        elif not _carries(form, call, offered):
             continue
         shown.append(call)
         if len(shown) > several:
@@ -150,6 +151,31 @@ def example_call(form: Form, tools: Iterable[Any], several: bool = False) -> str
     if not shown:
         return ""
     return form.render_calls(shown if len(shown) > several else shown * 2, offered)
+
+
+def _carries(form: Form, call: Call, offered: tuple[Tool, ...]) -> bool:
+    try:
+        form.render_calls([call], offered)
+    except ValueError:  # a name or a key that this dialect cannot write
+        return False
+    return True
+
+
+def _given_examples(form: Form, tool: Tool, offered: tuple[Tool, ...]) -> list[Call]:
+    """The examples of a tool that fit its schema and that the dialect can write."""
+    calls = [Call(tool.name, example) for example in tool.examples if tool.shape.accepts(example)]
+    return [call for call in calls if _carries(form, call, offered)]
+
+
+def render_examples(form: Form, tools: Iterable[Any]) -> str:
+    """The examples that the tools bring along, each as a call in this dialect; "" if there are none."""
+    offered = read_tools(tools) or ()
+    if not form.writes:
+        return ""
+    words = wording()
+    calls = [call for tool in offered for call in _given_examples(form, tool, offered)]
+    shown = [filled(words["example"], call=form.render_calls([call], offered)) for call in calls]
+    return filled(words["examples"], examples="\n".join(shown)) if shown else ""
 
 
 def render_prompt(form: Form, tools: Iterable[Any], *, catalogue: bool = True) -> str:
@@ -165,12 +191,13 @@ def render_prompt(form: Form, tools: Iterable[Any], *, catalogue: bool = True) -
     if style == "native":
         return str(words["native"]).strip()
     rules = [*form.table.get("rules", ())]
-    call = example_call(form, offered)
+    call, examples = example_call(form, offered), render_examples(form, offered)
     if style == "json":
         parts = [words["heading"], words["intro"]]
         parts.append(filled(words["catalogue"], tools=render_catalogue(form, offered)))
         parts.append(filled(words["guide"], call=call))
         parts.append(filled(words["parallel"], calls=example_call(form, offered, several=True)))
+        parts += [examples] if examples else []
         results = [ToolResult("", tool.name, "…", index=place) for place, tool in enumerate(offered[:2])]
         parts.append(filled(words["reading"], results=form.render_results(results)))
         parts.append(filled(words["private"], thinking=form.render_thinking("…")))
@@ -180,6 +207,7 @@ def render_prompt(form: Form, tools: Iterable[Any], *, catalogue: bool = True) -
     parts += [f"- {rule}" for rule in (*rules, words["catalogue_rules"])]
     if catalogue or not form.table.get("section"):
         parts += ["", render_catalogue(form, offered).rstrip("\n")]
+    parts += ["", examples] if examples else []
     return "\n".join(parts)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..events import ToolCall
+
+_MIME: Final = re.compile(r"[\w.+-]++/[\w.+-]++")
 
 # What a result is called whose call is not known.
 UNKNOWN = "unknown"
@@ -49,6 +52,8 @@ class ToolResult:
     """What came of one call. ``index`` is the place of the call among those of its turn, None if that is not known.
 
     A ``trusted_verbatim`` result is sent as it is, alone in a message of its own: only for texts that the host wrote.
+    ``images`` are the provider's blocks for them, which go with the text and never into it. ``extra_metadata`` are
+    other keys of the provider's message.
     """
 
     id: str = ""
@@ -57,6 +62,8 @@ class ToolResult:
     is_error: bool = False
     index: int | None = None
     trusted_verbatim: bool = False
+    images: tuple[dict[str, Any], ...] = ()
+    extra_metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +128,22 @@ def result_of(record: Any) -> ToolResult:
     """A result out of a ``ToolResult``, a dict of its fields, or a message of the role ``tool``.
 
     >>> result_of({"role": "tool", "tool_call_id": "c1", "content": "up"})
-    ToolResult(id='c1', name='', text='up', is_error=False, index=None, trusted_verbatim=False)
+    ToolResult(id='c1', name='', text='up', is_error=False, index=None, trusted_verbatim=False, images=(), \
+extra_metadata=None)
     """
     if isinstance(record, ToolResult):
         return record
     if not isinstance(record, Mapping):
         raise TypeError(f"a result is a ToolResult or a dict, not {type(record).__name__}")
+    content = record.get("text", record.get("content"))
     return ToolResult(
         record.get("id") or record.get("tool_call_id") or "",
         record.get("name") or "",
-        text_of_content(record.get("text", record.get("content"))),
+        text_of_content(content, images=False),
         record.get("is_error") is True or record.get("status") == "error",
         record.get("index"),
         record.get("trusted_verbatim") is True,
+        (*record.get("images", ()), *images_of_content(content)),
     )
 
 
@@ -182,8 +192,9 @@ def placed_in(calls: tuple[Call, ...], result: ToolResult) -> ToolResult:
     return result
 
 
-def text_of_content(content: Any) -> str:
-    """The text of a message: a string, or a list of blocks, where an image is named by its type.
+def text_of_content(content: Any, images: bool = True) -> str:
+    """The text of a message: a string, or a list of blocks, where an image is named by its type, or with
+    ``images=False`` left out.
 
     >>> text_of_content([{"type": "text", "text": "See "}, {"type": "image", "mime": "image/png"}])
     'See [Image: image/png]'
@@ -198,6 +209,35 @@ def text_of_content(content: Any) -> str:
     for block in content:
         if isinstance(block, Mapping) and isinstance(block.get("text"), str):
             parts.append(block["text"])
-        elif isinstance(block, Mapping) and "image" in str(block.get("type", "")):
-            parts.append(f"[Image: {block.get('mime') or block.get('mimeType') or block.get('media_type') or 'image'}]")
+        elif images and _is_image(block):
+            parts.append(image_mark(block))
     return "".join(parts)
+
+
+def images_of_content(content: Any) -> tuple[dict[str, Any], ...]:
+    """The blocks of a message that are images, as they were given."""
+    return tuple(block for block in content if _is_image(block)) if isinstance(content, list) else ()
+
+
+def _is_image(block: Any) -> bool:
+    return isinstance(block, Mapping) and "image" in str(block.get("type", "")) and "text" not in block
+
+
+def image_mark(block: Mapping[str, Any]) -> str:
+    """What stands for an image in a text. Its type is looked for where OpenAI, Anthropic, Gemini and MCP put it.
+
+    >>> image_mark({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}})
+    '[Image: image/png]'
+    """
+    for held in (block, block.get("source"), block.get("image_url"), block.get("inline_data")):
+        if isinstance(held, str):
+            held = {"url": held}
+        if not isinstance(held, Mapping):
+            continue
+        for key in ("mime", "mimeType", "media_type", "mime_type"):
+            if isinstance(held.get(key), str) and held[key]:
+                return f"[Image: {held[key]}]"
+        url = held.get("url")
+        if isinstance(url, str) and url.startswith("data:") and (mime := _MIME.match(url, len("data:"))):
+            return f"[Image: {mime[0]}]"
+    return "[Image: image]"
