@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from streamscrub.reading import DONE, MORE, Around
 from streamscrub.tools import Tool
 
 from .feeding import feed_all_ways
+from .growth import assert_linear
 
 TEXT = {"type": "string"}
 WEATHER = Tool(
@@ -226,11 +226,8 @@ def test_where_a_value_ends(text: str, end: int) -> None:
     ["noop()\n", 'noop(a="x" # ")\n', '"', '" # b', "print(", "/* ", "x=", "1"],
 )
 def test_hostile_code_costs_linear_time(unit: str) -> None:
-    def seconds(size: int) -> float:
+    def decode(size: int) -> None:
         raw = ("noop(b=" + unit * (size // len(unit))).encode()
-        start = time.perf_counter()
         BODIES["python_call"].decode(raw, "closed", Context(Offer((NOOP,)), {}))
-        return time.perf_counter() - start
 
-    small = min(seconds(20_000) for _ in range(3))
-    assert seconds(200_000) < 40 * small + 0.1
+    assert_linear(lambda size: lambda: decode(size), repr(unit), sizes=(10_000, 50_000))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -17,6 +15,7 @@ from streamscrub.events import Dropped, Event, RejectedCall, Text, ToolCall
 from streamscrub.limits import MAX_CALL_BYTES, MAX_CALLS, MAX_DEPTH, MAX_HEADER, MAX_NAME
 
 from .feeding import check_invariants, feed_all_ways, merged, random_parts, run, scrub_all_ways, wire_of
+from .growth import assert_linear
 from .strategies import TOOLS
 
 MIB: Final = 1 << 20
@@ -127,20 +126,6 @@ OPENERS: Final = (
 )
 
 
-def spent(feed: Callable[[], object], repeats: int = 3) -> float:
-    """The least seconds of a few runs, collector off."""
-    best = float("inf")
-    gc.disable()
-    try:
-        for _ in range(repeats):
-            start = time.perf_counter()
-            feed()
-            best = min(best, time.perf_counter() - start)
-    finally:
-        gc.enable()
-    return best
-
-
 def stream(text: str, size: int = 4) -> None:
     scrubber = StreamScrubber(TOOLS)
     for at in range(0, len(text), size):
@@ -150,25 +135,6 @@ def stream(text: str, size: int = 4) -> None:
 
 def repeated(filler: str, size: int, opener: str = "") -> str:
     return opener + (filler * (size // len(filler) + 1))[:size]
-
-
-def assert_linear(
-    run_at: Callable[[int], Callable[[], None]],
-    what: str,
-    allowed: float = 7.0,
-    sizes: tuple[int, ...] = (5_000, 20_000),
-) -> None:
-    """Four times the bytes cost about four times the time. A quadratic scanner would show sixteen; the margin is for a
-    busy machine. The small sizes come first, so that a bad input fails in seconds and not in minutes."""
-    for size in sizes:
-        for attempt in range(3):
-            small, large = (spent(run_at(bytes_), 1 + attempt) for bytes_ in (size, 4 * size))
-            # Below a few milliseconds the clock and the neighbours on the machine dominate.
-            if large <= allowed * max(small, 0.005):
-                break
-        else:
-            times = f"{small * 1e3:.1f} ms, four times that {large * 1e3:.1f} ms, x{large / small:.1f}"
-            raise AssertionError(f"{what}: {size} bytes {times}")
 
 
 # T3 a block that is never closed
@@ -343,17 +309,22 @@ DEEP: Final = (
     ],
 )
 def test_t7_depth_neither_raises_nor_costs(piece: str, around: tuple[str, str]) -> None:
-    text = around[0] + piece * (100_000 // len(piece)) + around[1]
-    for size in (len(text), 16_384):
-        start = time.perf_counter()
+    def deep(length: int) -> str:
+        return around[0] + piece * (length // len(piece)) + around[1]
+
+    def read(text: str, size: int) -> list[Event]:
         scrubber = StreamScrubber(TOOLS)
         events: list[Event] = []
         for at in range(0, len(text), size):
             events += scrubber.feed(text[at : at + size])
-        events += scrubber.finish("stop")
+        return events + scrubber.finish("stop")
+
+    text = deep(100_000)
+    for size in (len(text), 16_384):
+        events = read(text, size)
         check_invariants(merged(events), wire_of(text))
         assert all(depth_of(event.arguments) <= MAX_DEPTH for event in events if isinstance(event, ToolCall))
-        assert time.perf_counter() - start < 5
+    assert_linear(lambda length: lambda: read(deep(length), 16_384), repr(piece), sizes=(25_000,))
 
 
 @pytest.mark.parametrize(("depth", "calls"), [(MAX_DEPTH - 2, 1), (MAX_DEPTH + 2, 0)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,8 @@ from streamscrub import repair as repair_module
 from streamscrub.events import Repair
 from streamscrub.limits import MAX_DEPTH, MAX_REPAIR, MAX_REPAIR_TEXT, REPAIR_READS
 from streamscrub.repair import Loaded, Metered, Unreadable, complete, load
+
+from .growth import assert_linear
 
 ENVELOPE = ("name", "arguments")
 
@@ -534,21 +535,18 @@ SHAPES = [
 ]
 
 
-def effort(text: str) -> float:
-    start = time.process_time()
+def tried(text: str) -> None:
     read(text, keys=("path", "body"), required=("path",), envelope=ENVELOPE, markers=("<T>",), quote_tokens=("<Q>",))
-    return time.process_time() - start
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_hostile_text_costs_time_in_proportion(unit: str) -> None:
     for before, after in SHAPES:
-        sizes = [before + unit * (size // len(unit)) + after for size in (8_000, 16_000, 32_000)]
-        for attempt in range(4):  # a busy machine may spoil a measurement, not four of them
-            small, middle, large = (effort(text) for text in sizes)
-            if middle <= 2.6 * small + 0.02 and large <= 2.6 * middle + 0.02:
-                break
-            assert attempt < 3, (before, unit, after, small, middle, large)
+
+        def hostile(size: int, before: str = before, after: str = after) -> str:
+            return before + unit * (size // len(unit)) + after
+
+        assert_linear(lambda size: lambda: tried(hostile(size)), f"{before}{unit!r}{after}", sizes=(8_000,))
 
 
 def test_meter_stops(monkeypatch: pytest.MonkeyPatch) -> None:
