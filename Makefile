@@ -4,13 +4,17 @@ PYTHON ?= python3
 SECONDS_EACH ?= 60
 BIN := .venv/bin
 
-.PHONY: demo test bench repairs fuzz lint formats wheel clean
+.PHONY: demo test differential bench repairs fuzz lint formats wheel clean
 
 demo: .venv/runtime
 	$(BIN)/streamscrub demo
 
 test: .venv/development
 	$(BIN)/python -m pytest -q
+
+# The tests that need the packages of others. trl is a folder of chat templates here: its dependencies are not needed.
+differential: .venv/differential
+	$(BIN)/python -m pytest -q -m slow
 
 bench: .venv/development
 	$(BIN)/python -m benchmarks
@@ -52,6 +56,11 @@ wheel: .venv/development
 .venv/development: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch .venv/runtime $@
+
+.venv/differential: .venv/development
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[differential]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps trl==1.16.0
+	touch $@
 
 clean:
 	rm -rf .venv dist build .mypy_cache .ruff_cache .hypothesis .pytest_cache .benchmarks .coverage

@@ -26,7 +26,7 @@ def render_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callabl
         raise Usage(f"streamscrub render {args.part}: needs --tools FILE")
     text = "" if args.part in _OF_TOOLS else read(args.file).decode("utf-8", "replace")
     try:
-        made = _made(one, args.part, text, tools)
+        made = _made(one.exact() if args.exact else one, args.part, text, tools)
     except (TypeError, ValueError, KeyError) as error:
         raise Usage(f"streamscrub render: {short(str(error))}") from None
     if isinstance(made, str):

@@ -20,17 +20,19 @@ _KINDS: Final = {
     for kind, keys in {
         _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking text "
         "visible finish type model id several error results between replayed escape demoted catalogue format "
-        "system user assistant preamble render.call render.calls dialect.call dialect.calls dialect.prefix "
+        "system user assistant preamble default resumed end unthought unthought_last recent dialect.exact.call "
+        "dialect.exact.calls dialect.exact.result dialect.transcript.calls dialect.exact.transcript.calls "
+        "dialect.exact.transcript.start render.call render.calls dialect.call dialect.calls dialect.prefix "
         "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel frame.route.recipient "
         "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
         "block_line signature native required forced continuation wording.section wording.envelope "
         "wording.examples wording.example",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired repeats begins literal section",
+        "after_call repaired repeats begins literal section quoted spaced sorted unlined",
         _NUMBER: "order",
-        _TABLE: "settings form options fallback transcript",
+        _TABLE: "settings form options fallback transcript exact",
         _TEXTS: "bodies others headers languages reserved roles wrapper start message channel constrain rejected "
-        "quotes aliases rules tags.call body.envelope pairs.envelope",
+        "quotes aliases rules trimmed tags.call body.envelope pairs.envelope",
     }.items()
     for key in keys.split()
 }
@@ -65,8 +67,14 @@ _WORDS: Final = {
     "render.body": tuple(sorted(BODIES)),
     "dialect.body": tuple(sorted(BODIES)),
     "dialect.fallback.body": tuple(sorted(BODIES)),
+    "dialect.transcript.trimmed": ("system", "user", "text", "thinking"),
+    "dialect.exact.transcript.trimmed": ("system", "user", "text", "thinking"),
+    "dialect.transcript.recent": ("query", "answer"),
+    "dialect.exact.transcript.recent": ("query", "answer"),
     "body.syntax": tuple(sorted(BODIES)),
 }
+# Tables in a table.
+_INNER: Final = ("dialect.fallback", "dialect.transcript", "dialect.exact", "dialect.exact.transcript")
 _TABLED: Final = {
     "nested": 'a [[tags]] table with syntax = "nested" makes it',
     "pairs": "a [[pairs]] table makes it",
@@ -84,8 +92,8 @@ _FIELDS: Final = {
         "content id name status": "dialect.result dialect.error dialect.replayed",
         "results": "dialect.results wording.reading",
         "content": "dialect.thinking dialect.demoted dialect.transcript.system dialect.transcript.user "
-        "dialect.transcript.thinking dialect.transcript.text dialect.transcript.preamble",
-        "thinking text calls blocks": "dialect.transcript.assistant",
+        "dialect.transcript.thinking dialect.transcript.text dialect.transcript.preamble dialect.transcript.calls",
+        "thinking text calls blocks": "dialect.transcript.assistant dialect.transcript.resumed",
         "results blocks": "dialect.transcript.results",
         "tools": "wording.catalogue",
         "call": "wording.guide wording.protocol wording.example",
@@ -153,11 +161,10 @@ def _wrong_table(table: Mapping[str, Any], section: str, where: str) -> Iterator
             yield f"{section}.{key}", f"is missing{where}"
     for key, value in table.items():
         yield from _wrong_kind(key, section, value, where)
-        if isinstance(value, dict) and f"{section}.{key}" in ("dialect.fallback", "dialect.transcript"):
+        if isinstance(value, dict) and f"{section}.{key}" in _INNER:
             yield from _wrong_table(value, f"{section}.{key}", where)
         yield from _wrong_words(f"{section}.{key}", value)
-        if f"{section}.{key}" in _FIELDS:
-            yield from _wrong_fields(f"{section}.{key}", value)
+        yield from _wrong_fields(f"{section}.{key}", value)
         if isinstance(value, list) and f"{section}.{key}" in ("tags.key", "frame.route"):
             for one in value:
                 yield from _wrong_table(one, f"{section}.{key}", where)
@@ -194,11 +201,13 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 def _wrong_fields(key: str, value: Any) -> Iterator[tuple[str, str]]:
     """Fields in braces that are not filled in there."""
-    texts = value.items() if isinstance(value, dict) else [("", value)]
-    for inner, text in texts:
+    known = _FIELDS.get(key.replace("dialect.exact.", "dialect."))
+    if known is None:
+        return
+    for inner, text in value.items() if isinstance(value, dict) else [("", value)]:
         for field in _FIELD.findall(text) if isinstance(text, str) else ():
-            if field not in _FIELDS[key]:
-                yield f"{key}.{inner}".rstrip("."), f"no field is named {{{field}}}{nearest(field, _FIELDS[key])}"
+            if field not in known:
+                yield f"{key}.{inner}".rstrip("."), f"no field is named {{{field}}}{nearest(field, known)}"
 
 
 def _wrong_kind(key: str, section: str, value: Any, where: str) -> Iterator[tuple[str, str]]:

@@ -30,6 +30,11 @@ _MAX_LITERAL: Final = 64  # bytes of one marker
 _REST: Final = re.compile(rb"^\[(?:render|wording|\[(?:dialect|example)\])\]", re.MULTILINE)
 _VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
+# The keys of a chat template, which a dialect may have twice.
+_TRANSCRIPT: Final = (
+    "start default system user assistant resumed end thinking unthought unthought_last text preamble calls results "
+    "recent trimmed unlined"
+)
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {
     section: frozenset(keys.split())
@@ -56,9 +61,12 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "elements": "reserved",
         "render": "call calls body join form",
         "dialect": "name title aliases models model prefix id body call calls several join form fallback result error "
-        "results between replayed literal escape thinking demoted transcript catalogue section format rules",
+        "results between replayed literal escape thinking demoted transcript exact catalogue section format rules",
         "dialect.fallback": "call body form",
-        "dialect.transcript": "start system user assistant thinking text preamble results",
+        "dialect.transcript": _TRANSCRIPT,
+        "dialect.exact": "source call calls form join id result error results between replayed literal quoted "
+        "thinking spaced sorted transcript",
+        "dialect.exact.transcript": _TRANSCRIPT,
         "wording": "heading intro catalogue guide parallel reading private rules catalogue_rules section protocol "
         "block block_line signature native required forced continuation envelope "
         "examples example",
@@ -284,7 +292,7 @@ def _section(item: dict[str, Any], section: str, file: str) -> None:
         if below in _KEYS and below.startswith("dialect."):
             if not isinstance(value, dict):
                 raise GrammarError(file, below, f"must be a table: [{below}]")
-            _keys(value, below, file, below)
+            _section(value, below, file)
         elif below in _KEYS:
             if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
                 raise GrammarError(file, below, f"must be a list of tables: [[{below}]]")

@@ -409,6 +409,10 @@ text = 'Look. <<call>>{"name": "find", "arguments": {"n": 1}}<</call>>'
 """
 
 
+def spoken(text: str) -> str:
+    return f'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\n{text}\n[[example]]\ntext = ""'
+
+
 def envelope(content: str) -> str:
     """A file whose only envelope is this."""
     return f'name = "mine"\n[[envelope]]\n{content}\n[[example]]\ntext = ""'
@@ -540,6 +544,10 @@ rejected = ["withheld"]
             "dialect.transcript.assistant: no field is named {txt}, did you mean text?",
         ),
         (
+            'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\nexact = { transcript = { resumed = "{txt}" } }',
+            "dialect.exact.transcript.resumed: no field is named {txt}, did you mean text?",
+        ),
+        (
             'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\nid = "{nmae}:{index}"',
             "dialect.id: no field is named {nmae}, did you mean name?",
         ),
@@ -567,6 +575,15 @@ rejected = ["withheld"]
             "fence.envelope: no [[envelope]] here is named 'x'",
         ),
         ('name = "mine"\n[render]\nbody = "json"', "render.body: 'json' is none of glm_line"),
+        (spoken("exact = 1"), "dialect.exact: must be a table"),
+        (spoken("exact = { spacd = true }"), "dialect.exact.spacd: unknown key, did you mean spaced?"),
+        (spoken("exact = { spaced = 1 }"), "dialect.exact.spaced: must be true or false"),
+        (spoken("exact = { call = 1 }"), "dialect.exact.call: must be a string"),
+        (spoken("exact.transcript.strat = ''"), "dialect.exact.transcript.strat: unknown key, did you mean start?"),
+        (spoken("exact.transcript.start = 1"), "dialect.exact.transcript.start: must be a string"),
+        (spoken("exact.transcript.recent = 'qery'"), "'qery' is none of query, answer; did you mean query?"),
+        (spoken("transcript.trimmed = ['user', 'texts']"), "'texts' is none of system, user, text, thinking"),
+        (spoken("transcript.trimmed = 'user'"), "dialect.transcript.trimmed: must be a list of strings"),
         ('name = "mine"\nneeds = ["hermez"]\n[[example]]\ntext = ""', "needs: 'hermez' is no grammar of the library"),
         ('name = "mine"\n[[example]]\ntext = ""\ncalls = [{}]', "every call has a name and arguments in example 1"),
         (

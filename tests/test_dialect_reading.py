@@ -210,6 +210,11 @@ def test_render_writes_every_part(capsys: pytest.CaptureFixture[str], tmp_path: 
     thought = tmp_path / "thought.txt"
     thought.write_text("Hm.", encoding="utf-8")
     assert ran(capsys, "render", "thinking", str(thought), "--dialect", "xml")[1] == "<thinking>\nHm.\n</thinking>\n"
+    assert ran(capsys, "render", "thinking", str(thought), "--dialect", "kimi", "--exact")[1] == (
+        one.exact().render_thinking("Hm.") + "\n"
+    )
+    code, _, err = ran(capsys, "render", "thinking", str(thought), "--dialect", "xml", "--exact")
+    assert (code, "no chat template" in err) == (2, True)
 
 
 def test_render_says_what_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

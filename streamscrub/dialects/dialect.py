@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from ..grammar import shipped
@@ -21,7 +22,7 @@ class Dialect(Form):
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.grammar.name, self.name)
+        return _again, (self.grammar.name, self.name, self.is_exact)
 
     @property
     def title(self) -> str:
@@ -37,6 +38,28 @@ class Dialect(Form):
     def models(self) -> tuple[str, ...]:
         """Globs of the ids of the models that were trained in it."""
         return tuple(self.table.get("models", ()))
+
+    @property
+    def has_exact(self) -> bool:
+        """True if the bytes of the chat template of its models are known."""
+        return "exact" in self.table
+
+    @property
+    def is_exact(self) -> bool:
+        """True if it writes the bytes of that template."""
+        return self.table.get("is_exact") is True
+
+    def exact(self) -> Dialect:
+        """The same dialect with the bytes of the chat template of its models.
+
+        The difference is in blanks and in what stands around turns; replies are read alike. A server that renders the
+        conversation itself then finds the same text in its cache. Raises ``ValueError`` where the bytes are not known.
+
+        >>> from streamscrub.dialects import dialect
+        >>> '{"days": 1}' in dialect("kimi").exact().render_calls([("get_tide", {"days": 1})])
+        True
+        """
+        return self if self.is_exact else _exact(self)
 
     @property
     def should_send_specs(self) -> bool:
@@ -121,6 +144,15 @@ class Dialect(Form):
         return messages.parse_assistant_message(message, tools, ids=ids, guided=self.writes, **options)
 
 
-def _again(grammar: str, name: str) -> Dialect:
+@cache
+def _exact(one: Dialect) -> Dialect:
+    if not one.has_exact:
+        raise ValueError(f"{one.name} follows no chat template whose bytes are known")
+    base = {key: value for key, value in one.table.items() if key not in ("exact", "transcript")}
+    return Dialect(one.grammar, {**base, **one.table["exact"], "is_exact": True})
+
+
+def _again(grammar: str, name: str, exact: bool) -> Dialect:
     file = shipped()[grammar]
-    return Dialect(file, next(table for table in file.data["dialect"] if table["name"] == name))
+    one = Dialect(file, next(table for table in file.data["dialect"] if table["name"] == name))
+    return one.exact() if exact else one

@@ -64,7 +64,8 @@ class Form:
             return ""
         if not self.writes:
             raise ValueError(f"{self.name} writes no calls: they go through the provider's own channel")
-        wanted = [(self._bare(call.name), call.object()) for call in given]
+        ordered = _sorted if self.table.get("sorted") else dict
+        wanted = [(self._bare(call.name), ordered(call.object())) for call in given]
         offered = _with_forgotten(read_tools(tools), wanted)
         written = [self._written(call, *wanted[index], index, offered) for index, call in enumerate(given)]
         text = self._joined(written)
@@ -76,7 +77,7 @@ class Form:
         self, call: Call, name: str, arguments: dict[str, Any], index: int, offered: tuple[Tool, ...] | None
     ) -> str:
         tool = next((tool for tool in offered or () if tool.name == name), None)
-        shown = {"id": self.id_of(call.id, name, index), "compact": True}
+        shown = {"id": self.id_of(call.id, name, index), "compact": not self.table.get("spaced")}
         problem = f"{self.name} cannot carry this call of {name!r}"
         for render in (self.table, self.table.get("fallback", {})):
             for hard in (False, True) if render else ():
@@ -189,6 +190,8 @@ class Form:
         )
 
     def _content(self, text: str) -> str:
+        if self.table.get("quoted"):
+            return json.dumps(self.boundary.text(text), ensure_ascii=False)
         if not self.table.get("literal"):
             return self.boundary.text(text)
         try:
@@ -279,6 +282,17 @@ def _with_forgotten(
         if name not in known:
             keys.setdefault(name, {}).update({key: {} for key in arguments})
     return (*offered, *(Tool(name, {"type": "object", "properties": found}) for name, found in keys.items()))
+
+
+def _sorted(value: dict[str, Any]) -> dict[str, Any]:
+    """The object with its keys in the order of their names, whatever their case, and so the objects in it."""
+    return {key: _within(item) for key, item in sorted(value.items(), key=lambda item: item[0].lower())}
+
+
+def _within(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _sorted(value)
+    return [_within(item) for item in value] if isinstance(value, list) else value
 
 
 def _same(found: list[tuple[str, Any]], wanted: list[tuple[str, Any]]) -> bool:

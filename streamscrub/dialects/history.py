@@ -224,13 +224,16 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
     Control tokens in the text of a user or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to
     no model.
     """
-    template: Mapping[str, str] | None = form.table.get("transcript")
+    template: Mapping[str, Any] | None = form.table.get("transcript")
     if template is None:
         raise ValueError(f"{form.name} has no transcript: it is a protocol for any model's template")
     out = [template.get("start", "")]
     waiting = ""  # system text for the next turn of the user, where the template has no system turn
     offered = None if tools is None else list(tools)
     entries = entries_of(messages)
+    if not entries or not _is_systems(entries[0]):
+        out.append(template.get("default", ""))
+    recent = _recent(template.get("recent"), entries)
     inside = "{blocks}" in template["assistant"]  # results stand in the turn that called
     for place, entry in enumerate(entries):
         after = entries[place + 1] if place + 1 < len(entries) else None
@@ -238,18 +241,58 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
             before = entries[place - 1] if place else None
             if not (inside and before is not None and _is_models(before)):
                 out.append(_results(form, template.get("results", "{blocks}"), entry.results))
-        elif isinstance(entry, Chat) and entry.role in ("system", "developer"):
+        elif isinstance(entry, Chat) and _is_systems(entry):
             if "system" in template:
-                out.append(filled(template["system"], content=entry.content))
+                out.append(filled(template["system"], content=_trimmed(template, "system", entry.content)))
             else:
                 waiting += entry.content + "\n"
         elif isinstance(entry, Chat) and entry.role != "assistant":
-            out.append(filled(template["user"], content=waiting + form.turn.text(entry.content)))
+            said = _trimmed(template, "user", entry.content)
+            out.append(filled(template["user"], content=waiting + form.turn.text(said)))
             waiting = ""
         else:
             blocks = form.result_blocks(after.results) if inside and isinstance(after, ToolResults) else ""
-            out.append(_model_turn(form, template, entry, blocks, offered))
+            out.append(_model_turn(form, template, entry, blocks, offered, _Place(entries, place, recent)))
     return "".join(out)
+
+
+def _is_systems(entry: TranscriptEntry) -> bool:
+    return isinstance(entry, Chat) and entry.role in ("system", "developer")
+
+
+def _trimmed(template: Mapping[str, Any], part: str, text: str) -> str:
+    """The text of a part without the blanks around it, where the template drops them."""
+    if part == "thinking" and template.get("unlined"):
+        return text.strip("\n")
+    return text.strip() if part in template.get("trimmed", ()) else text
+
+
+def _text(entry: TranscriptEntry) -> str:
+    if isinstance(entry, ToolResults):
+        return ""
+    return (entry.text if isinstance(entry, AssistantToolCalls) else entry.content) or ""
+
+
+def _recent(rule: str | None, entries: Sequence[TranscriptEntry]) -> int:
+    """The first entry whose reasoning is kept: all, those behind the last query, or behind the last answer."""
+    if rule is None:
+        return 0
+    role = "user" if rule == "query" else "assistant"
+    kept = (place + 1 for place, entry in enumerate(entries) if isinstance(entry, Chat) and entry.role == role)
+    return max(kept, default=0)
+
+
+class _Place:
+    """Where a turn of the model stands in a conversation."""
+
+    def __init__(self, entries: Sequence[TranscriptEntry], place: int, recent: int) -> None:
+        around = [one for one in entries[max(place - 2, 0) : place] if not isinstance(one, ToolResults)]
+        behind = [one for one in entries[place + 1 : place + 3] if not isinstance(one, ToolResults)]
+        self.recent = place >= recent
+        self.last = place == len(entries) - 1
+        self.resumed = bool(around) and _is_models(around[-1])
+        # The model goes on: its next turn is there, or results ask for it.
+        self.goes_on = _is_models(behind[0]) if behind else not self.last and not _text(entries[place])
 
 
 def _is_models(entry: TranscriptEntry) -> bool:
@@ -265,14 +308,30 @@ def _results(form: Form, template: str, results: Sequence[ToolResult]) -> str:
 
 
 def _model_turn(
-    form: Form, template: Mapping[str, str], entry: Chat | AssistantToolCalls, blocks: str, tools: list[Any] | None
+    form: Form,
+    template: Mapping[str, Any],
+    entry: Chat | AssistantToolCalls,
+    blocks: str,
+    tools: list[Any] | None,
+    place: _Place,
 ) -> str:
     calls = form.render_calls(entry.calls, tools) if isinstance(entry, AssistantToolCalls) else ""
-    text = (entry.text if isinstance(entry, AssistantToolCalls) else entry.content) or ""
-    thinking = form.render_thinking(entry.reasoning_content or "")
+    text = _trimmed(template, "text", _text(entry))
+    if calls:
+        calls = filled(template.get("calls", "{content}"), content=calls)
+    thought = _trimmed(template, "thinking", entry.reasoning_content or "")
+    thinking = form.render_thinking(thought) if place.recent else ""
     if thinking:
         thinking = filled(template.get("thinking", "{content}"), content=thinking)
+    elif place.last and place.recent and "unthought_last" in template:
+        thinking = template["unthought_last"]
+    else:
+        thinking = template.get("unthought", "")
+    if thinking and template.get("unlined"):
+        text = text.lstrip("\n")
     if text or not calls:
         answer = template.get("text", "{content}")
         text = filled(template.get("preamble", answer) if calls else answer, content=text)
-    return filled(template["assistant"], thinking=thinking, text=text, calls=calls, blocks=blocks)
+    turn = template["resumed"] if place.resumed and "resumed" in template else template["assistant"]
+    end = "" if place.goes_on else template.get("end", "")
+    return filled(turn, thinking=thinking, text=text, calls=calls, blocks=blocks) + end
