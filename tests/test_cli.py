@@ -544,7 +544,7 @@ rejected = ["withheld"]
             "dialect.transcript.assistant: no field is named {txt}, did you mean text?",
         ),
         (
-            'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\nexact = { transcript = { resumed = "{txt}" } }',
+            'name = "mine"\n[[dialect]]\nname = "x"\ncatalogue = "json"\nexact.transcript.resumed = "{txt}"',
             "dialect.exact.transcript.resumed: no field is named {txt}, did you mean text?",
         ),
         (
