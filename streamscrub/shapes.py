@@ -166,7 +166,8 @@ def _fit(value: Any, shape: Shape, where: str, depth: int, repairs: list[Repair]
         read = _read(value, shape)
         if read is None:
             return value
-        repairs.append(_repair(read[1], where, value, read[0]))
+        # Both as JSON: "2" became 2.
+        repairs.append(_repair(read[1], where, _as_json(value), _as_json(read[0])))
         value = read[0]
     if type(value) is dict:
         return _fit_members(value, value.items(), shape, where, depth, repairs)
@@ -423,12 +424,13 @@ def _repair(kind: str, where: str, before: Any, after: Any) -> Repair:
     return Repair(kind, encodable(where[:MAX_REPAIR_TEXT]), _shown(before), _shown(after))
 
 
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
+
+
 def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        text = value
-    else:
-        try:
-            text = json.dumps(value, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
-            text = type(value).__name__
+    text = value if isinstance(value, str) else _as_json(value)
     return text[:MAX_REPAIR_TEXT].encode("utf-8", "backslashreplace").decode()

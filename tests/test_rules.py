@@ -39,6 +39,7 @@ ORDER: Final = (
     "edits",
     "jsonfix",
     "linefix",
+    "repeats",
     "repair",
     "names",
     "shapes",

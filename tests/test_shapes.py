@@ -424,7 +424,7 @@ def test_keys_are_repaired_if_one_declared_key_is_meant_and_absent() -> None:
     assert [(repair.kind, repair.where, repair.before) for repair in repairs] == [
         ("key", "arguments.path", "PATH"),
         ("key", "arguments.from_line", "fromLine"),
-        ("coerced", "arguments.from_line", "7"),
+        ("coerced", "arguments.from_line", '"7"'),
     ]
     for arguments in ({"path": "a", "Path": "b"}, {"PATH": "a", "Path": "b"}):
         assert coerce(arguments, two) == (arguments, [])
@@ -466,7 +466,7 @@ def test_the_path_of_a_repair_leads_to_the_value() -> None:
     schema = {"type": "object", "properties": {"rows": {"type": "array", "items": NESTED}}}
     _, repairs = coerce({"v": {"rows": [{"n": 1}, {"deep": {"on": "TRUE"}}]}}, tool(schema))
     assert [(repair.where, repair.before, repair.after) for repair in repairs] == [
-        ("arguments.v.rows[1].deep.on", "TRUE", "true")
+        ("arguments.v.rows[1].deep.on", '"TRUE"', "true")
     ]
 
 

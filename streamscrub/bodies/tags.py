@@ -59,12 +59,11 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         return lines
     if not reader.closed and ending == "cut":
         call.complete = False
-    texts: dict[str, tuple[str, str]] = {}
+    call.texts = {}
     for value in reader.values:
         if not value.key:
             call.fault = "a parameter without a name"
-        texts.pop(value.key, None)
-        texts[value.key] = typed(value, raw, settings)
+        call.put(value.key, *typed(value, raw, settings))
         if value.implicit:
             call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     call.fault = call.fault or reader.fault
@@ -72,7 +71,6 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.fault = "no name"
     if not reader.closed and not reader.values and call.complete and ending != "closed":
         call.fault = call.fault or "nothing of a call follows the name"
-    call.texts = texts
     _whole(call, reader)
     return [call]
 
