@@ -32,8 +32,8 @@ _VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
 # The keys of a chat template, which a dialect may have twice.
 _TRANSCRIPT: Final = (
-    "start default system user assistant resumed end thinking unthought unthought_last text preamble calls results "
-    "recent trimmed unlined"
+    "start default system user assistant opening resumed end thinking unthought unthought_last text preamble calls "
+    "results results_last recent trimmed unlined"
 )
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {

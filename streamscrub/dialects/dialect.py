@@ -129,9 +129,11 @@ class Dialect(Form):
             return history.wire(history.pair_tool_cycles(entries_of(entries)))
         return history.replay(self, entries, tools)
 
-    def transcript(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+    def transcript(
+        self, conversation: Iterable[Any], tools: Iterable[Any] | None = None, *, add_generation_prompt: bool = False
+    ) -> str:
         """One string in the template of its models: see ``history.transcript``."""
-        return history.transcript(self, conversation, tools)
+        return history.transcript(self, conversation, tools, add_generation_prompt=add_generation_prompt)
 
     # -- reading
 

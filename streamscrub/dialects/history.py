@@ -218,11 +218,13 @@ def cut_before(entries: Sequence[TranscriptEntry], at: int) -> int:
 # -- one string
 
 
-def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+def transcript(
+    form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None, *, add_generation_prompt: bool = False
+) -> str:
     """The whole conversation as one string in the chat template of the dialect's models.
 
-    Control tokens in the text of a user or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to
-    no model.
+    With ``add_generation_prompt`` it ends with what asks the model for its turn. Control tokens in the text of a user
+    or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to no model.
     """
     template: Mapping[str, Any] | None = form.table.get("transcript")
     if template is None:
@@ -240,7 +242,10 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
         if isinstance(entry, ToolResults):
             before = entries[place - 1] if place else None
             if not (inside and before is not None and _is_models(before)):
-                out.append(_results(form, template.get("results", "{blocks}"), entry.results))
+                around = template.get("results", "{blocks}")
+                out.append(
+                    _results(form, template.get("results_last", around) if after is None else around, entry.results)
+                )
         elif isinstance(entry, Chat) and _is_systems(entry):
             if "system" in template:
                 out.append(filled(template["system"], content=_trimmed(template, "system", entry.content)))
@@ -253,7 +258,15 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
         else:
             blocks = form.result_blocks(after.results) if inside and isinstance(after, ToolResults) else ""
             out.append(_model_turn(form, template, entry, blocks, offered, _Place(entries, place, recent)))
-    return "".join(out)
+    return "".join([*out, _opening(template, entries) if add_generation_prompt else ""])
+
+
+def _opening(template: Mapping[str, Any], entries: Sequence[TranscriptEntry]) -> str:
+    """What begins the model's next turn, or goes on with the one that waits for its results."""
+    waits = len(entries) > 1 and isinstance(entries[-1], ToolResults) and _is_models(entries[-2])
+    if waits and "resumed" in template:
+        return str(template["resumed"]).partition("{")[0]
+    return str(template.get("opening", template["assistant"].partition("{")[0]))
 
 
 def _is_systems(entry: TranscriptEntry) -> bool:
