@@ -22,11 +22,11 @@ _KINDS: Final = {
         "visible finish type model id several error results between replayed escape demoted catalogue format "
         "system user assistant opening preamble default results_last resumed end unthought unthought_last recent "
         "dialect.exact.call dialect.exact.calls dialect.exact.result dialect.transcript.calls "
-        "dialect.exact.transcript.calls dialect.exact.transcript.start render.call render.calls dialect.call dialect.calls dialect.prefix "
-        "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel frame.route.recipient "
-        "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
-        "block_line signature native required forced continuation wording.section wording.envelope "
-        "wording.examples wording.example",
+        "dialect.exact.transcript.calls dialect.exact.transcript.start render.call render.calls dialect.call "
+        "dialect.calls dialect.prefix dialect.result dialect.fallback.call dialect.transcript.start "
+        "frame.route.channel frame.route.recipient fence.envelope example.reasoning heading intro guide parallel "
+        "reading private catalogue_rules protocol block block_line signature native required forced continuation "
+        "wording.section wording.envelope wording.examples wording.example",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
         "after_call repaired repeats begins literal section quoted spaced sorted unlined",
         _NUMBER: "order",
