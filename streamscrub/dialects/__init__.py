@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .choice import dialect, dialects, from_name, preferred_for_model, select
-from .dialect import Dialect
+from .speaking import Dialect
 from .envelope import Envelope, answer_tool, build_envelope_schema, parse_envelope, use_envelope
 from .history import cut_before, pair_tool_cycles, read_wire, wire
 from .messages import after_refusal, parse_assistant_message, tools_unsupported
