@@ -111,6 +111,7 @@ class Grammar:
     reads: Mapping[str, Any] = field(repr=False)
     file: str = ""
     rest: bytes = field(default=b"", repr=False)
+    _whole: list[Mapping[str, Any]] = field(default_factory=list, init=False, repr=False)  # both, once asked for
 
     @classmethod
     def load(cls, path: str | Path) -> Grammar:
@@ -198,7 +199,9 @@ class Grammar:
     @property
     def data(self) -> Mapping[str, Any]:
         """The whole content of the file."""
-        return {**self.reads, **_content(self.rest, self.file)} if self.rest else self.reads
+        if not self._whole:
+            self._whole.append({**self.reads, **_content(self.rest, self.file)} if self.rest else self.reads)
+        return self._whole[0]
 
     @property
     def models(self) -> tuple[str, ...]:
