@@ -58,12 +58,14 @@ class JsonReader:
     """Finds the end of one JSON object or array. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack",
+        "_around", "_behind", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack",
         "_state", "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence", "run",
     )  # fmt: skip
 
     # What may follow the quote that closes a string.
     _CLOSES: ClassVar[bytes] = b",:}]"
+    # Words behind an element of the outermost list end it: they are none of it.
+    _WORDS_END: ClassVar[bool] = False
 
     def __init__(self, start: int, around: Around, watch: Watch | None = None) -> None:
         self.at = start
@@ -77,6 +79,7 @@ class JsonReader:
         self._stack = bytearray()  # the open brackets
         self._keys: list[bytes] = []  # the current key at each shallow level
         self._due = False  # a value is, behind a colon or where an array begins
+        self._behind = -1  # directly behind an element of the outermost list, where that began with a bracket
         self._key_next = False  # what comes is a key
         self._key = b""  # the last quoted key
         self._word = False  # inside a bare word, so a quote mark is an apostrophe
@@ -94,6 +97,7 @@ class JsonReader:
         self._word_at -= by
         self._quote_at -= by
         self._string -= by
+        self._behind = max(self._behind - by, -1)
         if self._tent >= 0:
             self._tent -= by
             self._tent_last -= by
@@ -105,7 +109,8 @@ class JsonReader:
         """The lowest index that may still be looked at."""
         if self._tent >= 0:
             return self._tent
-        return self._quote_at if self._state == AFTER_QUOTE else self.at
+        at = self._quote_at if self._state == AFTER_QUOTE else self.at
+        return at if self._behind < 0 else min(at, self._behind)
 
     @property
     def depth(self) -> int:
@@ -190,6 +195,8 @@ class JsonReader:
         while True:
             words = _WORDS.match(buf, i, end)
             if words is not None and words.end() > i:
+                if self._behind >= 0 and _INK.search(buf, i, words.end()) is not None:
+                    return self._list_over()
                 self._begin_word(buf, i, words.end())
                 i = words.end()
             if i >= end:
@@ -209,6 +216,7 @@ class JsonReader:
                 self._due = True
             elif byte == _COMMA:
                 self._word = self._due = False
+                self._behind = -1
                 self._key_next = self._stack[-1:] == b"{"
             elif byte in b"{[":
                 if not self._push(byte, i):
@@ -222,6 +230,8 @@ class JsonReader:
             elif byte == _CURLY_LEAD:
                 if i + 3 > end and not final:
                     return self._wait(i)
+                if self._behind >= 0:
+                    return self._list_over()
                 if not self._word and bytes(buf[i : i + 3]) in _CURLY:
                     return self._open_string(i + 3, byte)
                 self._begin_word(buf, i, i + 1)
@@ -231,9 +241,17 @@ class JsonReader:
                 if not self._word and (byte in b"#" or bytes(buf[i + 1 : i + 2]) in (b"/", b"*")):
                     return self._open_comment(buf, i)
                 self._begin_word(buf, i, i + 1)
+            elif self._behind >= 0 and byte not in b";":
+                return self._list_over()
             else:
                 self._begin_word(buf, i, i + 1)
             i += 1
+
+    def _list_over(self) -> int:
+        """Something stands behind an element that no list holds: its bracket is missing."""
+        self.at = self._behind
+        self.broken = True
+        return DONE
 
     def _begin_word(self, buf: bytearray, i: int, end: int) -> None:
         """A bare word begins with the first byte from ``i`` to ``end`` that is not blank, unless one is open."""
@@ -293,6 +311,7 @@ class JsonReader:
     def _open_string(self, start: int, quote: int) -> int:
         self.at = self._string = start
         self._quote = quote
+        self._behind = -1
         self._state = IN_STRING
         self._word = self._due = False
         self.run = self._string_run()
@@ -433,6 +452,7 @@ class JsonReader:
     def _push(self, bracket: int, at: int) -> bool:
         """A container opens at ``at``. False: this is no call."""
         key = self._here()
+        self._behind = -1
         if len(self._stack) < _DEEPEST:
             self._stack.append(bracket)
         self._key_next = bracket in b"{"
@@ -456,4 +476,6 @@ class JsonReader:
                 return DEAD
             if top == wanted:
                 break
+        if self._WORDS_END and bracket in b"}" and bytes(self._stack) == b"[":
+            self._behind = at
         return GO_ON if self._stack else DONE

@@ -545,3 +545,24 @@ def test_a_lone_tag_of_tokens_in_an_inline_span_is_text(tag: str) -> None:
     text = f"Use `{tag}` here. Then more."
     result = read(text)
     assert (result.text, result.calls, result.rejected) == (text, [], [])
+
+
+LISTED: Final = '{"name": "list_jobs", "arguments": {}}'
+
+
+@pytest.mark.parametrize("opener", ["[TOOL_CALLS]", "<tool_call>", "<|tool_call|>"])
+@pytest.mark.parametrize(
+    "words", ["Now prose.", "- one\n- two", "“Done.”", "(see)", "`x` it is", "<b>x</b>", "Über", "กข"]
+)
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_words_behind_a_call_in_a_list_end_a_list_without_its_bracket(opener: str, words: str, finish: str) -> None:
+    result = read(f"{opener}[{CALL},\n{LISTED}\n\n{words}", finish)
+    assert calls(result) == [RUN, ("list_jobs", {})]
+    assert result.text == words
+    assert [repair.kind for repair in result.calls[0].repairs] == []
+    assert "missing_bracket" in [repair.kind for repair in result.calls[1].repairs]
+
+
+def test_what_may_still_be_a_list_of_calls_is_one() -> None:
+    assert calls(read(f"[TOOL_CALLS][{CALL} {LISTED}; {CALL}] ok")) == [RUN, ("list_jobs", {}), RUN]
+    assert reasons(read(f"[TOOL_CALLS][{CALL}", "length")) == [("truncated", "run_cmd")]
