@@ -58,8 +58,9 @@ class JsonReader:
     """Finds the end of one JSON object or array. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_behind", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack",
-        "_state", "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence", "run",
+        "_around", "_behind", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at",
+        "_stack", "_state", "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence",
+        "run",
     )  # fmt: skip
 
     # What may follow the quote that closes a string.

@@ -564,5 +564,5 @@ def test_words_behind_a_call_in_a_list_end_a_list_without_its_bracket(opener: st
 
 
 def test_what_may_still_be_a_list_of_calls_is_one() -> None:
-    assert calls(read(f"[TOOL_CALLS][{CALL} {LISTED}; {CALL}] ok")) == [RUN, ("list_jobs", {}), RUN]
+    assert calls(read(f"[TOOL_CALLS][{CALL} {LISTED}, {CALL}] ok")) == [RUN, ("list_jobs", {}), RUN]
     assert reasons(read(f"[TOOL_CALLS][{CALL}", "length")) == [("truncated", "run_cmd")]
