@@ -344,3 +344,42 @@ def test_results_of_the_prompt_are_fabricated() -> None:
         ToolCall,
         Text,
     ]
+
+
+CODE: Final = {
+    "lines": ("<function_calls>\n", "\n</function_calls>"),
+    "lines without a closer": ("<function_calls>\n", ""),
+    "a fence": ("```tool_code\n", "\n```"),
+    "a tag": ("<tool_call>", "</tool_call>"),
+}
+BAD: Final = ('find(q="rook"', "find(q=a+b)", "find(bogus=1)", "find(top=3 4)", "find([1)")
+
+
+@pytest.mark.parametrize(("opener", "closer"), CODE.values(), ids=CODE)
+@pytest.mark.parametrize("bad", BAD)
+def test_a_line_that_is_no_call_costs_no_other_line(opener: str, closer: str, bad: str) -> None:
+    result = scrub_all_ways(f'{opener}ping()\n{bad}\nfind(q="owl")\nping(){closer}', TOOLS, "stop")
+    assert [(call.name, call.arguments) for call in result.calls] == [PING, ("find", {"q": "owl"}), PING]
+    assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "find")]
+
+
+@pytest.mark.parametrize(("opener", "closer"), CODE.values(), ids=CODE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'find(q="a\nping()\nb',
+        'find(q="print("x"\nping()\n',
+        "find(bogus=1, q='''a\nping()\nb''')",
+        'find(q=a+b, x="c"\nping()\n")',
+        "find(top=\nping()\n",
+        "find(q='a',\nping()\n",
+    ],
+)
+def test_a_line_that_may_belong_to_the_call_before_it_does_not_run(opener: str, closer: str, text: str) -> None:
+    assert scrub_all_ways(opener + text + closer, TOOLS, "stop").calls == []
+
+
+def test_a_bad_call_in_a_list_costs_no_other() -> None:
+    result = scrub_all_ways("<|tool_call_start|>[ping(), find(bogus=1), ping()]<|tool_call_end|>", TOOLS, "stop")
+    assert [call.name for call in result.calls] == ["ping", "ping"]
+    assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "find")]
