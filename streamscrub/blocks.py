@@ -25,12 +25,12 @@ from .reading import (
     FENCE_RUN,
     MORE,
     NOTHING,
-    PADDING,
     Around,
     Reader,
     Run,
     UntilCloser,
     behind_tokens,
+    padding_end,
 )
 from .sentinels import CUT, Sentinels, sentinels
 
@@ -141,6 +141,7 @@ class BlockReader:
     broken: bool = False
     run: Run | None = None
     closed: bool = False  # the closer was there
+    closer: int = -1  # and where
     implicit: bool = False  # ended by what follows, not by the end of the stream
     frayed: bool = False  # the stream ended in what may still have been padding of it, behind ``at``
     parts: list[Part] = field(default_factory=list)
@@ -166,6 +167,7 @@ class BlockReader:
 
     def shift(self, by: int) -> None:
         self.at -= by
+        self.closer -= by
         self._from -= by
         for part in self.parts:
             part.start -= by
@@ -287,8 +289,7 @@ class BlockReader:
                 self.at = i
                 if markers is envelope.around.close:
                     self._named_part(i)
-                    self.at = i + size
-                    self.closed = True
+                    self._close(i, size)
                     return DONE
                 if markers is envelope.inner:
                     return NEST
@@ -366,6 +367,11 @@ class BlockReader:
         while j < end and buf[j] == buf[i]:
             j += 1
         return CUT if j == end and not final else j - i
+
+    def _close(self, i: int, size: int) -> None:
+        self.closer = i
+        self.at = i + size
+        self.closed = True
 
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
@@ -563,8 +569,7 @@ class BlockReader:
         done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
         i = done
         while True:
-            run = PADDING.match(buf, i, end)
-            i = run.end() if run is not None else i
+            i = padding_end(buf, i, end, envelope.around, final)
             closer = b"</" + self._wrapped + b">" if self._wrapped else b""
             if closer and (here := bytes(buf[i : min(end, i + len(closer))])) and closer.startswith(here):
                 if here == closer:
@@ -588,6 +593,8 @@ class BlockReader:
                 return MORE
             self.at = self._trim(buf, done, i)
             return DONE
+        if buf[i] in b"])" and not final and envelope.around.outer.at(buf, i, end) == CUT:
+            return MORE  # surplus, or the start of a token
         size = self._closer(buf, i, end, False)
         if size == CUT and final:
             size = self._closer(buf, i, end, True) or CUT
@@ -610,8 +617,7 @@ class BlockReader:
                 if size == CUT:
                     return MORE
         if size > 0:
-            self.at = i + size
-            self.closed = True
+            self._close(i, size)
             return DONE
         byte = buf[i]
         if byte in b"{[":

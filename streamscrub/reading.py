@@ -144,7 +144,21 @@ class Reader(Protocol):
 
 FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
 FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
+_LEADING: Final = b"])"  # brackets that a token may begin with
 PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")  # behind a body, besides fence runs and tokens
+
+
+def padding_end(buf: bytearray, i: int, end: int, around: Around, final: bool) -> int:
+    """Where the padding from ``i`` on ends: before a bracket that begins a token, or may."""
+    run = PADDING.match(buf, i, end)
+    stop = run.end() if run is not None else i
+    if (
+        stop > i
+        and buf[stop - 1] in _LEADING
+        and (around.outer.at(buf, stop - 1, end, final) or around.close.at(buf, stop - 1, end, final))
+    ):
+        return stop - 1
+    return stop
 
 
 def behind_tokens(buf: bytearray, i: int, end: int, around: Around, close: Sentinels) -> tuple[int, int]:

@@ -87,6 +87,7 @@ class Tables:
     # What a fence of this language holds: calls, reasoning or a result.
     fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
     bare: Envelope | None = None
+    sections: dict[str, Envelope] = field(default_factory=dict)  # by grammar: calls as JSON, right inside its section
     headed: bool = False  # a name may stand before a token that follows it in a header, with no opener before it
     ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set

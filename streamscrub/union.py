@@ -413,6 +413,12 @@ class _Union:
             elif role.kind is Kind.FRAME:
                 role = replace(role, target=frames[role.target])
             tables.roles[key] = role
+        closers = _exact(role for role in self.roles.values() if _ends_section(role))
+        inside = {**common, "around": replace(plain, close=closers)}
+        for role in self.roles.values():
+            if role.kind is Kind.WRAP or (role.kind is Kind.SIGIL and role.target.section):
+                use = Use(BODIES["json_call"], role.grammar, inside)
+                tables.sections[role.grammar] = Envelope(role.grammar, inside["around"], (use,), closes=False)
         tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
@@ -572,6 +578,10 @@ class _Union:
             wordy=any(map(Envelope.is_wordy, spellings)),
             unbracketed=any(not use.body.bracketed for use in uses["headed"]),
         )
+
+
+def _ends_section(role: Role) -> bool:
+    return role.kind is Kind.UNWRAP or (role.kind is Kind.SIGIL and role.target.section is False)
 
 
 def _owns(grammar: Grammar, section: str) -> bool:

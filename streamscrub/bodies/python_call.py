@@ -158,9 +158,9 @@ class CodeReader(JsonReader):
             i += 1
 
     def _begins_line(self, buf: bytearray, i: int) -> bool:
-        """Whether a call of an offered tool whose parenthesis is at ``i`` begins a line, so that the one before it ended.
+        """Whether a call of an offered tool with its parenthesis at ``i`` begins a line, and the one before it ended.
 
-        Behind a comma, an operator or a bracket it is a part of that.
+        Behind a comma, an operator or an open bracket it is a part of that.
         """
         low = max(self._first, i - 2 * MAX_NAME)
         head = bytes(buf[low:i])

@@ -10,7 +10,7 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, FENCE_CUT, FENCE_RUN, MORE, PADDING, Around, Run, behind_tokens, plain_run
+from ..reading import BLANK, DEAD, DONE, FENCE_CUT, FENCE_RUN, MORE, Around, Run, behind_tokens, padding_end, plain_run
 from ..sentinels import CUT, NONE, Sentinels
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -189,8 +189,11 @@ class TagsReader:
         self._frayed = -1
         while True:
             # Behind an object, surplus brackets and fence runs are padding as well.
-            run = (BLANK if self.json is None else PADDING).match(buf, self.at, end)
-            i = run.end() if run is not None else self.at
+            if self.json is None:
+                run = BLANK.match(buf, self.at, end)
+                i = run.end() if run is not None else self.at
+            else:
+                i = padding_end(buf, self.at, end, around, final)
             if i - self.at > MAX_BLANKS:
                 return self._over() if self.evidence else DEAD
             if i == end:

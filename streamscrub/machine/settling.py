@@ -153,6 +153,8 @@ class Settling(Release):
             return self._refute(candidate)
         stop = reader.at if verdict == DONE else self._end_of(reader.inner)
         parts = list(reader.parts)
+        if not candidate.size and reader.closed:
+            stop = max(reader.closer, candidate.start)  # what closes the section is read by itself
         if verdict == MORE:
             part = reader.open_part(len(buf), self._cut_off)
             if part is not None:

@@ -42,6 +42,11 @@ class LineStarts(Code):
             verdict = self._role_word(i, end, final)
             if verdict != DEAD or self._i != i:
                 return verdict
+        if self._section and not self._frame_kind and byte in b"{[`~" and i >= self._muted:
+            # Where tags are due a call as JSON is one, too, so that it is not lost with the words of a section.
+            inside = self._tables.sections.get(self._section_of)
+            if inside is not None:
+                return self._begin(Candidate(i, BlockReader(inside, self._offer, i), "block", 0, None, True))
         if byte in b"\r\n`~<":
             self._fresh_line = byte in b"`~"
             return DEAD

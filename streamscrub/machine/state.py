@@ -106,6 +106,7 @@ class State:
         self._after_call = False
         self._answered = False  # an answer wrapper was opened
         self._section = False  # inside a special wrapper
+        self._section_of = ""  # of this grammar, if it stands around calls
         self._wrapper: Envelope | None = None
         self._bare_fence: tuple[int, int] | None = None  # (character, length) of an open fence without a language
         self._bare_kept = False  # its opener was shown
