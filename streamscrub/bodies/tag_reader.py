@@ -806,6 +806,11 @@ class TagsReader:
         return self._phase in (_ITEMS, _JSON, _JUNK)
 
     @property
+    def tags(self) -> Tags:
+        """Those of the call's own syntax."""
+        return self._tags
+
+    @property
     def open_value(self) -> Value | None:
         """The parameter in which the bytes end."""
         return self._value
