@@ -23,6 +23,9 @@ DONE: Final = 2
 
 BLANKS: Final = b" \t\r\n"
 BLANK: Final = re.compile(rb"[ \t\r\n]*+")
+# Blanks between tags: U+0120 and U+010A are a blank and a newline that a byte-level vocabulary leaves behind.
+GAP: Final = re.compile(rb"(?:[ \t\r\n]++|\xc4[\x8a\xa0])*+")
+GAP_CUT: Final = re.compile(rb"\xc4\Z")
 
 NOTHING: Final = sentinels(())
 

@@ -483,3 +483,19 @@ def test_a_tag_in_a_value_that_the_schema_does_not_show_to_be_the_next_is_data(f
         ("write_file", f"{content}see {path}a{closer} there", {"content": f"see {path}a{closer} there"}),
     ):
         assert calls(reading(f"{opens.format(name)}{body}{closer}{closes}")) == [(name, values)]
+
+
+@pytest.mark.parametrize("gap", ["Ċ", "ĊĠĠ", " Ċ\n", "Ġ"])
+def test_blanks_that_a_byte_level_vocabulary_leaves_between_tags_are_blanks(gap: str) -> None:
+    for opens, key, closer, closes in ONE_LINE.values():
+        inside = gap.join(["", key.format("city") + "Graz" + closer, key.format("days") + "3" + closer, ""])
+        wire = gap.join([f"{opens.format('get_weather')}{inside}{closes}", f"{opens.format('noop')}{closes}", ""])
+        result = reading(f"Ok. {wire}")
+        assert calls(result) == [("get_weather", {"city": "Graz", "days": 3}), ("noop", {})]
+        assert result.text == "Ok. "
+
+
+def test_letters_that_are_also_leftover_blanks_stay_in_values_and_in_text() -> None:
+    result = reading(invoke('<parameter name="city">ĠĊGrazĊ</parameter>') + "Ċikku")
+    assert calls(result) == [("get_weather", {"city": "ĠĊGrazĊ"})]
+    assert result.text == "Ċikku"

@@ -10,7 +10,21 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, FENCE_CUT, FENCE_RUN, MORE, Around, Run, behind_tokens, padding_end, plain_run
+from ..reading import (
+    BLANK,
+    DEAD,
+    DONE,
+    FENCE_CUT,
+    FENCE_RUN,
+    GAP,
+    GAP_CUT,
+    MORE,
+    Around,
+    Run,
+    behind_tokens,
+    padding_end,
+    plain_run,
+)
 from ..sentinels import CUT, NONE, Sentinels
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -190,13 +204,13 @@ class TagsReader:
         while True:
             # Behind an object, surplus brackets and fence runs are padding as well.
             if self.json is None:
-                run = BLANK.match(buf, self.at, end)
+                run = GAP.match(buf, self.at, end)
                 i = run.end() if run is not None else self.at
             else:
                 i = padding_end(buf, self.at, end, around, final)
             if i - self.at > MAX_BLANKS:
                 return self._over() if self.evidence else DEAD
-            if i == end:
+            if i == end or (not final and GAP_CUT.match(buf, i, end) is not None):
                 return MORE
             if self._bare and buf[i] in b'{["':
                 body = json_arguments.ArgumentsReader if self.name else json_call.CallReader
@@ -619,9 +633,9 @@ class TagsReader:
 
     def _follows(self, buf: bytearray, j: int, end: int, final: bool) -> tuple[bool | None, int]:
         """Is what follows a closer, after blanks, a tag of the call or the end of the text? None: not known yet."""
-        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
+        run = GAP.match(buf, j, min(end, j + MAX_BLANKS + 1))
         k = run.end() if run is not None else j
-        if k == end:
+        if k == end or (not final and GAP_CUT.match(buf, k, end) is not None):
             return (True if final else None), k
         size = self._own.after.at(buf, k, end)
         if size == CUT:
@@ -654,9 +668,9 @@ class TagsReader:
     @staticmethod
     def _among(buf: bytearray, j: int, end: int, final: bool, *markers: Sentinels) -> bool | None:
         """Does one of these follow after blanks, or the end of the text? None: not known yet."""
-        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
+        run = GAP.match(buf, j, min(end, j + MAX_BLANKS + 1))
         k = run.end() if run is not None else j
-        if k == end:
+        if k == end or (not final and GAP_CUT.match(buf, k, end) is not None):
             return True if final else None
         sizes = [one.at(buf, k, end, final) for one in markers]
         if any(size > 0 for size in sizes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..limits import MAX_BLANKS
-from ..reading import BLANK, DONE, MORE
+from ..reading import BLANK, DONE, GAP, GAP_CUT, MORE
 from .markers import Markers
 from .state import DROP_PAD, KEEP_PAD, LEAD_PAD, NO_PAD, TEXT
 
@@ -21,6 +21,13 @@ class TextMode(Markers):
             i = self._i
             if i >= end:
                 return self._rest(end, final)
+            if buf[i] == 0xC4 and self._after_markup and self._after_call:
+                k = self._leftover(i, end, final)
+                if k < 0:
+                    return self._hold(i, False)
+                if k > i:
+                    self._markup("padding", i, k)
+                    continue
             if self._fresh_line and self._line is not None:
                 verdict = self._at_line_start(i, end, final)
                 if verdict == MORE:
@@ -50,6 +57,15 @@ class TextMode(Markers):
                 return self._hold(p, final)
             if verdict == DONE or self._mode != TEXT:
                 return True
+
+    def _leftover(self, i: int, end: int, final: bool) -> int:
+        """Where a gap of leftover blanks ends that stands between a block and the next tag or the end; ``i`` if none
+        does, -1 if more bytes must tell."""
+        gap = GAP.match(self._buf, i, min(end, i + MAX_BLANKS))
+        k = gap.end() if gap is not None else i
+        if not final and (k == end or GAP_CUT.match(self._buf, k, end) is not None):
+            return -1
+        return k if k == end or self._buf[k] == 0x3C else i
 
     def _rest(self, end: int, final: bool) -> bool:
         """All is scanned: tell the accepted text, but for the start of a code point."""
