@@ -25,7 +25,7 @@ _KINDS: Final = {
         "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
         "block_line signature native required forced continuation wording.section wording.envelope",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired repeats begins literal section",
+        "verbatim after_call repaired repeats begins literal section",
         _NUMBER: "order",
         _TABLE: "settings form options fallback transcript",
         _TEXTS: "bodies others headers languages reserved roles wrapper start message channel constrain rejected "

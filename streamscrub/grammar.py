@@ -40,7 +40,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "unclosed shared",
         "body": "envelope syntax order named headed headers separators settings quotes",
         "section": "open close special",
-        "tags": "of syntax sigils call key wrapper special spelling entities escaped tag_end",
+        "tags": "of syntax sigils call key wrapper special spelling entities verbatim escaped tag_end",
         "tags.key": "name newline entities",
         "pairs": "of envelope order headed newline repeats key_open key_close value_open value_close separator "
         "type_open type_close",

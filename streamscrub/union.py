@@ -515,14 +515,19 @@ class _Union:
             tuple(family.call),
             tuple(family.wrapper),
         )
-        entities = any(
-            one.get("entities") and self._spoken(grammar)
+        spoken = [
+            (one, grammar)
             for grammar in self.grammars
+            if self._spoken(grammar)
             for one in grammar.reads.get("tags", ())
+        ]
+        entities = any(one.get("entities") for one, _ in spoken)
+        verbatim = any(
+            one.get("verbatim") and one.get("of", owner.name) == family.grammar.name for one, owner in spoken
         )
         return {
             "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
-            "elements": elements,
+            "elements": elements, "verbatim": verbatim,
         }  # fmt: skip
 
     def _envelope(
@@ -665,6 +670,6 @@ def _asks(grammar: Grammar) -> bool:
     return bool(
         "frame" in data
         or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))
-        or any(one.get("entities") for one in data.get("tags", ()))
+        or any(one.get("entities") or one.get("verbatim") for one in data.get("tags", ()))
         or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

@@ -106,7 +106,7 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
     cdata = _CDATA.match(body)
     if cdata is not None:
         body = cdata.group(1)
-    elif style.get("newline"):
+    elif style.get("newline") and not settings.get("verbatim"):
         body = body[2:] if body.startswith(b"\r\n") else body[1:] if body.startswith(b"\n") else body
         if not value.implicit:
             body = body[:-2] if body.endswith(b"\r\n") else body[:-1] if body.endswith(b"\n") else body
