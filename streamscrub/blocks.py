@@ -69,6 +69,7 @@ class Envelope:
     uses: tuple[Use, ...] = ()
     named: tuple[Use, ...] = ()
     headed: tuple[Use, ...] = ()
+    behind: Mapping[bytes, tuple[Use, ...]] = field(default_factory=dict)  # a separator on the wire -> headed ones
     inner: Sentinels = NOTHING
     tags: Sentinels = NOTHING
     separators: Sentinels = NOTHING
@@ -394,6 +395,10 @@ class BlockReader:
                 self._pieces.append((bytes(buf[self._from : i]), bytes(buf[i : i + size])))
                 self._from = self.at = i + size
                 self.evidence = self.evidence or self._proves()
+                behind = envelope.behind.get(self._pieces[-1][1])
+                if behind is not None and self._matched() is not None:
+                    self._begin(behind, self.at, *self._match_header())
+                    return -1
                 if envelope.unbracketed and self._matched() is not None:
                     self._begin(envelope.headed, self.at, *self._match_header())
                     return -1
@@ -451,8 +456,9 @@ class BlockReader:
             return DEAD
         if not alone and text.strip() == b"null":
             text = b""  # no arguments
+        known = self._match_header() if self._pieces and self._matched() is not None else (None, None)
         self._pieces.append((text, b""))
-        named, model_id = self._match_header()
+        named, model_id = known if known[0] else self._match_header()
         ending: Ending = "closed" if by_closer else "cut"
         whole = not alone or by_closer
         self.parts.append(Part(self.envelope.headed[0], i, i, ending, named if whole else None, model_id))
@@ -512,7 +518,8 @@ class BlockReader:
 
     def _begin(self, uses: tuple[Use, ...], i: int, name: str | None, model_id: str | None) -> None:
         around, offer = self.envelope.around, self.offer
-        given = {"name": name} if uses is self.envelope.named or uses is self.envelope.headed else {}
+        headed = (self.envelope.named, self.envelope.headed, *self.envelope.behind.values())
+        given = {"name": name} if any(uses is one for one in headed) else {}
         self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
         self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced, self._wrapped) if uses else None
         self._phase = _BODY

@@ -38,7 +38,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "answer turn result frame line fence elements render dialect wording example",
         "envelope": "name open close special attributes headers separators chains fenced from_last demand "
         "unclosed shared",
-        "body": "envelope syntax order named headed headers separators settings quotes",
+        "body": "envelope syntax order named headed behind headers separators settings quotes",
         "section": "open close special",
         "tags": "of syntax sigils call key wrapper special spelling entities verbatim escaped tag_end",
         "tags.key": "name newline entities",
@@ -86,7 +86,16 @@ _MARKERS: Final = frozenset(
 )
 # And those whose values are words of markers, in their sections.
 _WORDS: Final = frozenset(
-    ["tags.call", "tags.wrapper", "frame.start", "frame.channel", "frame.message", "frame.constrain", "body.quotes"]
+    [
+        "tags.call",
+        "tags.wrapper",
+        "frame.start",
+        "frame.channel",
+        "frame.message",
+        "frame.constrain",
+        "body.quotes",
+        "body.behind",
+    ]
 )
 
 

@@ -546,6 +546,7 @@ class _Union:
         quotes = tuple(quote for _, one, _ in entry.bodies for quote in one.get("quotes", ())) or self.quotes
         around = replace(plain, close=close, quotes=sentinels(_encode(quotes)))
         uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
+        behind: dict[bytes, list[Use]] = {}
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
             settings = {**one.get("settings", {}), **common, "around": around, "quotes": quotes}
             if one["syntax"] == "pairs":
@@ -555,8 +556,12 @@ class _Union:
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
+            separators = one.get("behind", ()) if "headed" in places else ()
+            for separator in separators:
+                behind.setdefault(separator.encode(), []).append(use)
             for place in places:
-                uses[place].append(use)
+                if place != "headed" or not separators:
+                    uses[place].append(use)
         if entry.headers and not uses["headed"]:
             owner = next((grammar for _, _, grammar in entry.open), self.grammars[0])
             raise GrammarError(owner.file, "envelope.headers", f"{name!r} has no [[body]] with headed = true")
@@ -568,6 +573,7 @@ class _Union:
             uses=tuple(uses["plain"]),
             named=tuple(uses["named"]),
             headed=tuple(uses["headed"]),
+            behind={separator: (*uses["headed"], *more) for separator, more in behind.items()},
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
             tags=self._of(Kind.TAG) if entry.headers else NOTHING,
             separators=sentinels(tuple(spellings)),

@@ -426,3 +426,24 @@ def test_a_bracket_that_begins_a_token_is_no_padding_of_a_body(rest: str) -> Non
     result = scrub_all_ways(f'[TOOL_CALLS][{{"name": "ping", "arguments": {{}}}}]{rest}', TOOLS, "stop")
     assert [(call.name, call.repairs) for call in result.calls] == [("ping", ())]
     assert result.text == ""
+
+
+def test_a_message_to_a_tool_that_takes_text_is_its_only_required_string() -> None:
+    text = {"type": "object", "properties": {"cmd": _STRING, "n": {"type": "integer"}}, "required": ["cmd"]}
+    tools = [*TOOLS, {"name": "run", "parameters": text}]
+    opener, ends = "<|message_model|>{}<|content_invoke_tool_text|>", "<|end_message|>"
+    for name, body, finish, calls, rejected in (
+        ("run", "ls {x}\n</tool_call>", "stop", [("run", {"cmd": "ls {x}\n</tool_call>"})], []),
+        ("run", '{"name": "run", "args": {"cmd": "ls"}}', "stop", [("run", {"cmd": "ls"})], []),
+        ("ping", "", "stop", [PING], []),
+        ("find", "rook", "stop", [], [("malformed", "find")]),
+        ("fly", "away", "stop", [], [("unknown_tool", "fly")]),
+    ):
+        result = scrub_all_ways(opener.format(name) + body + ends + "Ok", tools, finish)
+        assert [(call.name, call.arguments) for call in result.calls] == calls
+        assert [(one.reason, one.name) for one in result.rejected] == rejected
+        assert result.text == "Ok"
+    cut = scrub_all_ways(opener.format("run") + "ls", tools, "length")
+    assert [(one.reason, one.name) for one in cut.rejected] == [("truncated", "run")]
+    words = scrub_all_ways("<|message_model|>run<|content_invoke_tool_json|>ls<|end_message|>", tools, "stop")
+    assert [(one.reason, one.name) for one in words.rejected] == [("malformed", "run")]
