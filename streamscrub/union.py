@@ -414,11 +414,12 @@ class _Union:
                 role = replace(role, target=frames[role.target])
             tables.roles[key] = role
         closers = _exact(role for role in self.roles.values() if _ends_section(role))
-        inside = {**common, "around": replace(plain, close=closers)}
+        within = replace(plain, close=closers)
+        inside = {**common, "around": within}
         for role in self.roles.values():
             if role.kind is Kind.WRAP or (role.kind is Kind.SIGIL and role.target.section):
                 use = Use(BODIES["json_call"], role.grammar, inside)
-                tables.sections[role.grammar] = Envelope(role.grammar, inside["around"], (use,), closes=False)
+                tables.sections[role.grammar] = Envelope(role.grammar, within, (use,), closes=False)
         tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
