@@ -39,8 +39,8 @@ class Settling(Release):
         start, end = candidate.start, len(self._buf)
         if verdict != DONE:
             recipient = reader.recipient(self._buf, end)
-            if recipient:
-                whole = not self._buf.endswith(recipient.encode())
+            whole = not self._buf.endswith(recipient.encode())
+            if recipient and (whole or not reader.frame.begins_route(recipient)):
                 name = self._offer.resolve(recipient).name if whole else None
                 self._reject(candidate, "truncated", name, end, "the stream ended in the header")
                 return False
