@@ -566,3 +566,25 @@ def test_words_behind_a_call_in_a_list_end_a_list_without_its_bracket(opener: st
 def test_what_may_still_be_a_list_of_calls_is_one() -> None:
     assert calls(read(f"[TOOL_CALLS][{CALL} {LISTED}, {CALL}] ok")) == [RUN, ("list_jobs", {}), RUN]
     assert reasons(read(f"[TOOL_CALLS][{CALL}", "length")) == [("truncated", "run_cmd")]
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_an_opener_with_a_lone_name_at_the_end_is_text_if_soft_and_cut_if_a_token(finish: str) -> None:
+    """Where a name may stand first. With an ordinary end a soft opener was only mentioned."""
+    for opener in ("<tool_call>", "<iquest_tool_call>", "<function_calls>"):
+        result = read(f"Hi {opener}list_jobs", finish)
+        cut = finish == "length"
+        assert result.text == ("Hi " if cut else f"Hi {opener}list_jobs")
+        assert (result.calls, reasons(result)) == ([], [("truncated", None)] * cut)
+    for opener in ("<ifm|tool_call>", "<|tool_call|>", "<｜tool▁call▁begin｜>", "<|tool_call_start|>"):
+        result = read(f"Hi {opener}list_jobs", finish)
+        assert (result.text, result.calls, reasons(result)) == ("Hi ", [], [("truncated", None)])
+
+
+@pytest.mark.parametrize("opener", ["<xai:function_call", '<cofl:tool_call id="0"', "<tool_call", "<longcat_tool_call"])
+def test_words_behind_a_soft_opener_with_a_name_are_words(opener: str) -> None:
+    for name in ("list_jobs", "run_cmd", "nothing"):
+        for rest in (" is a tag.", " words\nmore", "\nwords"):
+            text = f'The {opener} name="{name}">{rest}'
+            result = read(text)
+            assert (result.text, result.calls, result.rejected) == (text, [], [])

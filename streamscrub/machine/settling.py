@@ -40,7 +40,10 @@ class Settling(Release):
         if verdict != DONE:
             recipient = reader.recipient(self._buf, end)
             whole = not self._buf.endswith(recipient.encode())
-            if recipient and (whole or not reader.frame.begins_route(recipient)):
+            if recipient and not whole and reader.frame.begins_route(recipient):
+                self._markup("delimiter", start, end)
+                return False
+            if recipient:
                 name = self._offer.resolve(recipient).name if whole else None
                 self._reject(candidate, "truncated", name, end, "the stream ended in the header")
                 return False
