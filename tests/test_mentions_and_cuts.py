@@ -588,3 +588,21 @@ def test_words_behind_a_soft_opener_with_a_name_are_words(opener: str) -> None:
             text = f'The {opener} name="{name}">{rest}'
             result = read(text)
             assert (result.text, result.calls, result.rejected) == (text, [], [])
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        ("function call<|rol", "function call"),
+        ("A function call<|role_sep|", "A function call"),
+        ("list_jobs<|content_inv", "list_jobs"),
+        ("to=list_jobs<|chan", "to=list_jobs"),
+        ("call ]<]mini", "call "),
+        ("Hi.<|end|>assistant<|chan", "Hi."),
+        ("function call<|", "function call<|"),
+        ("list_jobs<|what", "list_jobs<|what"),
+    ],
+)
+def test_the_start_of_a_token_behind_held_words_is_no_text(text: str, visible: str, finish: str) -> None:
+    assert read(text, finish).text == visible

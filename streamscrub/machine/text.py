@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..limits import MAX_BLANKS
 from ..reading import BLANK, DONE, GAP, GAP_CUT, MORE
 from .markers import Markers
-from .state import DROP_PAD, KEEP_PAD, LEAD_PAD, NO_PAD, TEXT
+from .state import DROP_PAD, KEEP_PAD, LEAD_PAD, NO_PAD, TEXT, TOKEN_STARTS, begins_token
 
 
 class TextMode(Markers):
@@ -99,8 +99,7 @@ class TextMode(Markers):
         tail = bytes(buf[p:])
         text = tail.decode("utf-8", "replace")
         start = self._pending[0][1] if self._pending else self._at
-        token = text.startswith(("<|", "<\uff5c")) and len(text) >= 3
-        token = token or (text.startswith("]<]") and len(text) >= 4)
+        token = begins_token(tail)
         soft = len(tail) >= 3 and text.startswith(("<", "]<"))
         directly = p == start and self._after_markup and self._after_call
         if self._tables.marks.is_prefix(tail) and (token or (soft and (self._cut_off or directly))):
@@ -109,9 +108,17 @@ class TextMode(Markers):
             self._drop("cut_marker", p, len(buf))
             self._at = self._i = len(buf)
             return
-        self._advance(p, len(buf))
-        self._i = len(buf)
-        self._tell_text(len(buf))
+        piece = p + self._cut_token(tail)
+        self._advance(p, piece)
+        self._i = piece
+        self._tell_text(piece)
+        if piece < len(buf):
+            self._markup("cut_marker", piece, len(buf))
+
+    def _cut_token(self, tail: bytes) -> int:
+        """Where the start of a token stands behind words that were held with it; the end of ``tail`` if none does."""
+        k = max(tail.rfind(start.encode()) for start in TOKEN_STARTS)
+        return k if k > 0 and begins_token(tail[k:]) and self._tables.marks.is_prefix(tail[k:]) else len(tail)
 
     def _padding(self, end: int, final: bool) -> bool:
         """White space at the start of the response, or after markup. False: wait for more."""
