@@ -599,7 +599,7 @@ def test_words_behind_a_soft_opener_with_a_name_are_words(opener: str) -> None:
         ("list_jobs<|content_inv", "list_jobs"),
         ("to=list_jobs<|chan", "to=list_jobs"),
         ("call ]<]mini", "call "),
-        ("Hi.<|end|>assistant<|chan", "Hi."),
+        ("<|channel|>final<|message|>Hi.<|end|>assistant<|chan", "Hi."),
         ("function call<|", "function call<|"),
         ("list_jobs<|what", "list_jobs<|what"),
     ],
