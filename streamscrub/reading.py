@@ -46,10 +46,14 @@ class Around:
     quotes: Sentinels = NOTHING
     control: Sentinels = NOTHING
     calls: Sentinels = NOTHING
-    leads: frozenset[int] = field(init=False)
+    leads: frozenset[int] = field(init=False)  # the first bytes of what may end a body; made when first asked for
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "leads", self.close.leads | self.outer.leads | self.quotes.leads)
+    def __getattr__(self, name: str) -> frozenset[int]:
+        if name != "leads":
+            raise AttributeError(name)
+        leads = self.close.leads | self.outer.leads | self.quotes.leads
+        object.__setattr__(self, "leads", leads)
+        return leads
 
     def __deepcopy__(self, memo: object) -> Around:
         return self

@@ -25,6 +25,11 @@ def byte_class(members: Iterable[int]) -> bytes:
     return b"".join(b"\\x%02x" % member for member in sorted(members))
 
 
+def _one_of(members: list[int]) -> bytes:
+    """A pattern of these bytes. A class takes longer to compile than a literal."""
+    return b"\\x%02x" % members[0] if len(members) == 1 else b"[" + byte_class(members) + b"]"
+
+
 class _Node:
     """A trie node of the first bytes of markers."""
 
@@ -64,7 +69,7 @@ def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
     after: dict[bytes, list[int]] = {}
     for place, bytes_ in (_places(exact, loose) if depth else {}).items():
         after.setdefault(_pattern(*place, depth - 1), []).extend(bytes_)
-    branches = [b"[" + byte_class(bytes_) + b"]" + more for more, bytes_ in after.items()]
+    branches = [_one_of(bytes_) + more for more, bytes_ in after.items()]
     return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")" if branches else b""
 
 
@@ -77,7 +82,7 @@ def _text_pattern(exact: _Node | None, loose: _Node | None, depth: int) -> str:
             after.setdefault(_text_pattern(*place, depth - 1), []).extend(ascii_)
         else:
             beyond = [r"[^\x00-\x7f]"]
-    branches = [f"[{byte_class(ascii_).decode()}]{more}" for more, ascii_ in after.items()] + beyond
+    branches = [_one_of(ascii_).decode() + more for more, ascii_ in after.items()] + beyond
     return "(?:" + "|".join([*branches, r"\Z"]) + ")" if branches else ""
 
 
@@ -202,13 +207,17 @@ class Sentinels:
     def near(self) -> bytes:
         """A pattern of where a marker may start, by its first bytes. It never matches if there is no marker."""
         if self._near is None:
-            self._near = _pattern(*self._tries(), _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
+            self._near = self.within(_NEAR)
         return self._near
+
+    def within(self, depth: int) -> bytes:
+        """The same by this many first bytes: the fewer, the sooner compiled, and the more often it is wrong."""
+        return _pattern(*self._tries(), depth)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
 
     def near_in_text(self) -> list[str]:
         """``near`` for a piece of text: a branch for each character that a marker begins with, ASCII alone."""
         return [
-            f"[{byte_class([byte]).decode()}]{_text_pattern(*place, _NEAR - 1)}"
+            f"{_one_of([byte]).decode()}{_text_pattern(*place, _NEAR - 1)}"
             for place, bytes_ in _places(*self._tries()).items()
             for byte in bytes_
             if byte < 0x80

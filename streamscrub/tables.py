@@ -60,6 +60,10 @@ class Role:
     attributes: bool = False  # its tag may carry attributes, and is not at its end yet
     unclosed: bytes = b""  # a body that begins with one of these needs no closer
 
+    def bound(self, target: Any) -> Role:
+        """The same role with what it leads to."""
+        return Role(self.kind, self.literal, self.special, self.grammar, target, self.attributes, self.unclosed)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from .attributes import PLAIN_END, TagEnd
+from .attributes import TagEnd, ending_by
 from .blocks import Envelope, Use
 from .bodies import BODIES
 from .bodies.nested import Elements
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
+_STOPS: Final = 3  # bytes of a marker in the pattern that text is scanned with, the largest of all
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
 
 
@@ -73,11 +74,7 @@ class _Family:
     @property
     def ending(self) -> TagEnd:
         """How its tags end."""
-        return (
-            TagEnd(self.tag_end, _encode(start for pair in self.starts for start in pair))
-            if self.tag_end
-            else PLAIN_END
-        )
+        return ending_by(self.tag_end, _encode(start for pair in self.starts for start in pair) if self.tag_end else ())
 
     def opening(self, words: Iterable[str]) -> Iterator[str]:
         """All openers of these words."""
@@ -155,7 +152,7 @@ class _Union:
             marks=marks,
             special=_exact(role for role in self.roles.values() if role.special and role.kind in _OPENERS),
             specials=_exact(role for role in self.inside if role.special),
-            stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
+            stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.within(_STOPS)),
             lead=_lead(marks),
             own=_encode(dict.fromkeys(self.own)),
             ends=frozenset(self.ends),
@@ -406,13 +403,10 @@ class _Union:
             if self._spoken(framing.grammar):
                 tables.stripped = frame.name
         frames = {frame.name: frame for frame in tables.frames}
-        targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses}
+        targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses, Kind.FRAME: frames}
         for key, role in self.roles.items():
-            if role.kind in targets:
-                role = replace(role, target=targets[role.kind][role.target])
-            elif role.kind is Kind.FRAME:
-                role = replace(role, target=frames[role.target])
-            tables.roles[key] = role
+            found = targets.get(role.kind)
+            tables.roles[key] = role if found is None else role.bound(found[role.target])
         closers = _exact(role for role in self.roles.values() if _ends_section(role))
         within = replace(plain, close=closers)
         inside = {**common, "around": within}
@@ -644,10 +638,16 @@ def _lead(marks: Sentinels) -> re.Pattern[str]:
 
 def _template(header: str, separators: tuple[str, ...]) -> tuple[str, ...]:
     """Split ``{id}SEP{name}`` at its separators: text, separator, text and so on."""
-    if not separators:
-        return (header,)
-    parts = re.split(f"({'|'.join(map(re.escape, separators))})", header)
+    parts = [header]
+    for separator in separators:
+        parts = [piece for part in parts for piece in (_cut(part, separator) if part not in separators else [part])]
     return tuple(parts if parts[-1] else parts[:-1])
+
+
+def _cut(text: str, separator: str) -> list[str]:
+    """``text`` in pieces, with the separators that stood between them."""
+    first, *others = text.split(separator)
+    return [first, *(piece for other in others for piece in (separator, other))]
 
 
 @lru_cache(maxsize=64)
