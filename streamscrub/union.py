@@ -638,16 +638,13 @@ def _lead(marks: Sentinels) -> re.Pattern[str]:
 
 def _template(header: str, separators: tuple[str, ...]) -> tuple[str, ...]:
     """Split ``{id}SEP{name}`` at its separators: text, separator, text and so on."""
-    parts = [header]
-    for separator in separators:
-        parts = [piece for part in parts for piece in (_cut(part, separator) if part not in separators else [part])]
-    return tuple(parts if parts[-1] else parts[:-1])
-
-
-def _cut(text: str, separator: str) -> list[str]:
-    """``text`` in pieces, with the separators that stood between them."""
-    first, *others = text.split(separator)
-    return [first, *(piece for other in others for piece in (separator, other))]
+    parts: list[str] = []
+    i = 0
+    while found := [(place, one) for one in separators if (place := header.find(one, i)) >= 0]:
+        place, separator = min(found)
+        parts += [header[i:place], separator]
+        i = place + len(separator)
+    return tuple(parts + [header[i:]] * (i < len(header)))
 
 
 @lru_cache(maxsize=64)
