@@ -609,7 +609,8 @@ class BlockReader:
             if not final:
                 return MORE
             # The stream ended inside the closer, unless none is due and these bytes may be anything.
-            self.at = self._trim(buf, done, i) if buf[self.parts[-1].start] in self.unclosed else end
+            first = self.parts[-1].start  # below 0 if it was dropped already, as of a block that is too large
+            self.at = self._trim(buf, done, i) if first >= 0 and buf[first] in self.unclosed else end
             return DONE
         if size == 0:
             verdict, k = behind_tokens(buf, i, end, envelope.around, envelope.around.close)

@@ -142,8 +142,12 @@ class JsonReader:
 
     def _wait(self, i: int) -> int:
         """Nothing can be said about index ``i`` before more bytes are here."""
-        self.at = i
+        self.at = self._behind if self._may_be_over(i) else i
         return MORE
+
+    def _may_be_over(self, i: int) -> bool:
+        """Will something else than an element at ``i`` end the outermost list at the last one?"""
+        return self._behind >= 0 and i - self._behind <= MAX_BLANKS
 
     # Before the evidence
 
@@ -196,7 +200,8 @@ class JsonReader:
         while True:
             words = _WORDS.match(buf, i, end)
             if words is not None and words.end() > i:
-                if self._behind >= 0 and _INK.search(buf, i, words.end()) is not None:
+                ink = _INK.search(buf, i, words.end()) if self._behind >= 0 else None
+                if ink is not None and self._may_be_over(ink.start()):
                     return self._list_over()
                 self._begin_word(buf, i, words.end())
                 i = words.end()
@@ -231,7 +236,7 @@ class JsonReader:
             elif byte == _CURLY_LEAD:
                 if i + 3 > end and not final:
                     return self._wait(i)
-                if self._behind >= 0:
+                if self._may_be_over(i):
                     return self._list_over()
                 if not self._word and bytes(buf[i : i + 3]) in _CURLY:
                     return self._open_string(i + 3, byte)
@@ -242,7 +247,7 @@ class JsonReader:
                 if not self._word and (byte in b"#" or bytes(buf[i + 1 : i + 2]) in (b"/", b"*")):
                     return self._open_comment(buf, i)
                 self._begin_word(buf, i, i + 1)
-            elif self._behind >= 0 and byte not in b";":
+            elif self._may_be_over(i) and byte not in b";":
                 return self._list_over()
             else:
                 self._begin_word(buf, i, i + 1)
@@ -289,6 +294,7 @@ class JsonReader:
 
     def _open_comment(self, buf: bytearray, i: int) -> int:
         """A comment from ``i`` on; brackets and quotes in it do not count."""
+        self._behind = -1
         block = buf[i : i + 2] == b"/*"
         self._comment_end = b"*/" if block else b"\n"
         self.at = i + 1 + block

@@ -606,3 +606,19 @@ def test_words_behind_a_soft_opener_with_a_name_are_words(opener: str) -> None:
 )
 def test_the_start_of_a_token_behind_held_words_is_no_text(text: str, visible: str, finish: str) -> None:
     assert read(text, finish).text == visible
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<invoke name="run_cmd"><parameter name="cmd">' + 40 * "x" + '<parameter name="days">3</invoke> ok',
+        f'<｜DSML｜function_calls>\n{CALL}\n```json\n[{{"name": "run//_cmd", "arguments": {{}}}}]\n```\n</｜',
+        f"[TOOL_CALLS][{CALL}, {CALL}]\n</",
+        f"<tool_call>[{CALL[:-1]}{8 * ' '}}} and</tool_call> x",
+        '<invoke name="run_cmd"><parameter name="cmd">' + 20 * " " + "<![CDATA[</parameter>]]></parameter></invoke> ok",
+    ],
+)
+def test_a_block_that_is_too_large_is_the_same_however_it_is_cut(text: str) -> None:
+    for finish in ("stop", "length"):
+        for limit in (32, 48, 64):
+            scrub_all_ways(text, TOOLS, finish, max_call_bytes=limit)

@@ -38,7 +38,10 @@ _GLUED_CUT: Final = re.compile(rb"(?:n|na|nam|name[ \t]{0,8}+)\Z")
 _WORD: Final = re.compile(rb"[\w.:-]")
 _TAG: Final = re.compile(rb"</?+[A-Za-z_]")
 _TAG_CUT: Final = re.compile(rb"</?+\Z")
-_CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
+_CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]{0,%d}+<!\[CDATA\[" % MAX_BLANKS)
+_CDATA_CUT: Final = re.compile(
+    rb"[ \t\r\n]{0,%d}+(?:<(?:!(?:\[(?:C(?:D(?:A(?:T(?:A)?+)?+)?+)?+)?+)?+)?+)?+\Z" % MAX_BLANKS
+)
 _CDATA_CLOSE: Final = b"]]>"
 _NOT_CDATA: Final = 1 << 62  # an index behind all others
 _ESCAPED: Final = {"&quot;": '"', "&amp;": "&"}
@@ -113,13 +116,15 @@ class TagsReader:
         self._weak -= by
         self._wait -= by
         if self._in_cdata:
-            self._sought -= by
+            self._sought = max(self._sought - by, 0)
         if self.json is not None:
             self.json.shift(by)
 
     @property
     def keep(self) -> int:
         marks = [mark for mark in (self._closer, self._strong, self._weak, self._wait) if mark >= 0]
+        if self._value is not None and self._sought < _NOT_CDATA:
+            marks.append(self._value.start if self._sought < 0 else self._sought)
         return min([self.at, *marks, *([self.json.keep] if self.json is not None else [])])
 
     @property
@@ -491,13 +496,22 @@ class TagsReader:
         """Was the value last seen inside its CDATA section?"""
         return 0 <= self._sought < _NOT_CDATA
 
+    def _seek_cdata(self, buf: bytearray, end: int) -> None:
+        """Does the value begin with a CDATA section? Asked until it is known."""
+        value = self._value
+        assert value is not None
+        opener = _CDATA_OPEN.match(buf, value.start, end)
+        if opener is not None:
+            self._sought = opener.end()
+        elif _CDATA_CUT.match(buf, value.start, end) is None:
+            self._sought = _NOT_CDATA
+
     def _opaque(self, buf: bytearray, i: int) -> bool:
         """Does ``i`` stand in a CDATA section that the value began with?"""
         value = self._value
         assert value is not None
-        if self._sought < value.start:
-            opener = _CDATA_OPEN.match(buf, value.start, i)
-            self._sought = opener.end() if opener is not None else _NOT_CDATA
+        if self._sought < 0:
+            return False
         if self._sought >= i:
             return self._sought == i
         if buf.find(_CDATA_CLOSE, self._sought, i) < 0:
@@ -533,19 +547,20 @@ class TagsReader:
 
     def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
         tags, i = self._own, self.at
+        if self._sought < 0:
+            self._seek_cdata(buf, end)
         plain = plain_run((), tags.value_marks)
         while True:
             run = plain.match(buf, i, end)
             i = run.end() if run is not None else i
             if self._wait >= 0 and i - self._wait > CLOSER_WAIT:
                 return self._settle(buf)
-            if i >= end:
-                self.at = i
-                return self._cut(buf) if final else MORE
-            size = tags.value_marks.at(buf, i, end, final)
+            size = tags.value_marks.at(buf, i, end, final) if i < end else CUT
             if size == CUT:
                 self.at = i
-                return MORE
+                if self._in_cdata:
+                    self._opaque(buf, i)  # so that nothing before has to be kept
+                return self._cut(buf) if final else MORE
             if size == 0:
                 i += 1
                 continue
