@@ -28,7 +28,7 @@ _KINDS: Final = {
         "reading private catalogue_rules protocol block block_line signature native required forced continuation "
         "wording.section wording.envelope wording.examples wording.example",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired repeats begins literal section quoted spaced sorted unlined",
+        "verbatim after_call repaired repeats begins literal section quoted spaced sorted unlined",
         _NUMBER: "order",
         _TABLE: "settings form options fallback transcript exact",
         _TEXTS: "bodies others headers languages reserved roles wrapper start message channel constrain rejected "

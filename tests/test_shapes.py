@@ -470,6 +470,18 @@ def test_the_path_of_a_repair_leads_to_the_value() -> None:
     ]
 
 
+def test_an_object_for_a_list_of_objects_is_its_one_element_if_it_fits_once_coerced() -> None:
+    cell = {"type": "object", "properties": {"z": INT}, "required": ["z"]}
+    row = {"type": "object", "properties": {"k": INT, "n": {"type": "array", "items": cell}}, "required": ["k"]}
+    offered = Tool("put", {"properties": {"rows": {"type": "array", "items": row}}})
+    shaped, repairs = coerce({"rows": {"k": "1", "n": {"z": "2"}}}, offered)
+    assert shaped == {"rows": [{"k": 1, "n": [{"z": 2}]}]}
+    paths = ["arguments.rows", "arguments.rows[0].k", "arguments.rows[0].n", "arguments.rows[0].n[0].z"]
+    assert [repair.where for repair in repairs] == paths
+    for other in ({"k": "x"}, {"n": {"z": 2}}, {"k": "1", "n": {"z": "x"}}):
+        assert coerce({"rows": other}, offered) == ({"rows": other}, [])
+
+
 def test_the_given_arguments_are_never_changed() -> None:
     arguments = {"v": {"n": "7", "deep": {"on": "true", "s": "\ud800"}}, "V2": None}
     before = repr(arguments)

@@ -160,6 +160,8 @@ class CallReader(JsonReader):
 
     __slots__ = ("watch",)
 
+    _WORDS_END = True
+
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
         self.watch = CallWatch(offer, keys_of(settings), bare=bool(settings.get("bare")))
         super().__init__(start, around, self.watch)

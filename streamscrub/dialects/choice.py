@@ -10,7 +10,7 @@ from typing import Final
 
 from ..grammar import shipped
 from ..models import best_rank
-from .dialect import Dialect
+from .speaking import Dialect
 
 # The variable that names a dialect, and beats what the model would choose.
 VARIABLE: Final = "STREAMSCRUB_DIALECT"
