@@ -11,15 +11,17 @@ from typing import Any, Final
 
 from ..bodies.loose_object import loose
 from ..events import Event, Scrubbed, ToolCall
-from ..grammar import Grammar
+from ..grammar import Grammar, shipped
 from ..stream import scrub
 from ..tools import Tool, read_tools
+from ..union import tables_for
 from ..writing import filled, write_call
 from .boundary import Boundary, fenced, run_at
 from .records import UNKNOWN, Call, ToolResult, call_of, result_of
 
 # Envelopes around envelopes that are taken off. Reasoning is doubled by one replay too many, not by ten.
 _DOUBLED: Final = 8
+_FIELD: Final = re.compile(r"\{[a-z]+\}")
 _TEMPLATES: Final = ("call", "calls", "several", "result", "error", "results", "replayed")
 
 
@@ -37,7 +39,7 @@ class Form:
         texts = [self.table.get(key, "") for key in _TEMPLATES]
         texts += [text for text in self.table.get("form", {}).values() if isinstance(text, str)]
         fallback = self.table.get("fallback", {})
-        return Boundary([*texts, fallback.get("call", "")], self.table.get("escape") == "bars")
+        return Boundary([*texts, fallback.get("call", "")], self.table.get("escape") == "bars", own=self._own_markers)
 
     @cached_property
     def turn(self) -> Boundary:
@@ -48,6 +50,26 @@ class Form:
     def writes(self) -> bool:
         """True if calls are text; False for the provider's own channel."""
         return "body" in self.table
+
+    @property
+    def _own(self) -> bool:
+        """True for a format of the host's own, which is read beside the shipped ones."""
+        return shipped().get(self.grammar.name) is not self.grammar
+
+    @property
+    def _own_markers(self) -> set[str]:
+        """What a format of the host's own begins and ends with, and what its results stand between."""
+        if not self._own:
+            return set()
+        pieces = (piece for key in ("result", "error", "replayed") for piece in _FIELD.split(self.table.get(key, "")))
+        markers = {role.literal.decode() for role in tables_for((self.grammar,), None).roles.values()}
+        return markers | {piece.strip() for piece in pieces if piece.strip()}
+
+    @cached_property
+    def _reading(self) -> dict[str, Any]:
+        """The options with which a reply is read."""
+        model = {"model": self.table["model"]} if "model" in self.table else {}
+        return {**model, "grammars": (*shipped().values(), self.grammar)} if self._own else model
 
     # -- calls
 
@@ -125,9 +147,7 @@ class Form:
         Without ``tools`` names are taken as written, but for the prefix that the dialect itself puts before them.
         ``options`` are those of ``scrub``.
         """
-        if "model" in self.table:
-            options.setdefault("model", self.table["model"])
-        read = scrub(text, tools, **options)
+        read = scrub(text, tools, **{**self._reading, **options})
         if tools is None and self._prefix:
             read = Scrubbed([self._unprefixed(event) for event in read.events])
         return read
