@@ -125,6 +125,38 @@ def test_calls_never_stand_in_a_fence_of_the_prose(one: Dialect) -> None:
         assert one.encode([turn])[0]["content"].startswith(f"{prose}\n{one.render_calls([('ping', {})])[:3]}")
 
 
+@pytest.mark.parametrize("one", TEXTUAL, ids=named)
+def test_results_stand_in_the_order_of_their_calls(one: Dialect) -> None:
+    swapped = [*TALK[:3], TALK[4], TALK[3], *TALK[5:]]
+    assert one.encode(swapped, TOOLS) == one.encode(TALK, TOOLS)
+    assert one.fold(swapped, TOOLS) == one.fold(TALK, TOOLS)
+    if "transcript" in one.table:
+        assert one.transcript(swapped, TOOLS) == one.transcript(TALK, TOOLS)
+    if one.has_exact:
+        assert one.exact().transcript(swapped, TOOLS) != one.exact().transcript(TALK, TOOLS)
+    unknown = [*TALK[:3], {**TALK[4], "tool_call_id": "x"}, TALK[3]]
+    results = one.read_results(one.encode(unknown, TOOLS)[3]["content"])
+    assert results is not None
+    assert "pong" in results[0].text
+
+
+def test_odd_messages_are_read_or_named() -> None:
+    one = dialect("hermes")
+    empty = {"role": "assistant", "content": "Hi.", "tool_calls": [], "calls": []}
+    assert one.encode([empty]) == [{"role": "assistant", "content": "Hi."}]
+    old = [{"role": "function", "name": "ping", "content": "pong"}]
+    assert one.encode(old) == one.encode([{"role": "tool", "name": "ping", "content": "pong"}])
+    for wrong, said in (
+        ({"role": "frog", "content": ""}, "no role of a message: 'frog'"),
+        ({"content": ""}, "a dict with a role"),
+    ):
+        for work in (one.encode, one.fold, one.replay, one.transcript, wire, entries_of):
+            with pytest.raises((TypeError, ValueError), match=rf"messages\[1\]: .*{said}"):
+                work([TALK[0], wrong])
+    with pytest.raises(TypeError, match=r"messages\[0\]: .*string or a list of blocks"):
+        one.encode([{"role": "tool", "content": {"a": 1}}])
+
+
 def test_blocks_of_content_survive_the_provider_records() -> None:
     photo = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     calls = [{"id": "c", "type": "function", "function": {"name": "ping", "arguments": "{ }"}}]

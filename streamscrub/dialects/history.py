@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 from ..events import ToolCall
@@ -21,7 +22,7 @@ from .records import (
     ToolResults,
     TranscriptEntry,
     entries_of,
-    entry_of,
+    entry_at,
     image_mark,
     placed_in,
     text_of_content,
@@ -34,17 +35,17 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
     """The messages with their calls as text behind the prose, and results in a row as one turn of the user, with
     their images behind the text. A code fence that the prose leaves open is closed before the calls.
 
-    Everything else comes back as it was given, so that a longer conversation begins with the same bytes. The reasoning
-    of a turn with calls is left out. A call that cannot be written as it is, because its arguments do not fit its
-    schema or need a repair, is written as the library reads it. Raises ``ValueError`` for a call that is not even read,
-    or that the dialect cannot carry.
+    Results stand in the order of their calls. Everything else comes back as it was given, so that a longer conversation
+    begins with the same bytes. The reasoning of a turn with calls is left out. A call that cannot be written as it is,
+    because its arguments do not fit its schema or need a repair, is written as the library reads it. Raises
+    ``ValueError`` for a call that is not even read, or that the dialect cannot carry.
     """
     out: list[dict[str, Any]] = []
     calls: tuple[Call, ...] = ()
     pending: list[ToolResult] = []
     offered = read_tools(tools)
-    for message in messages:
-        entry = entry_of(message)
+    for place, message in enumerate(messages):
+        entry = entry_at(place, message)
         if isinstance(entry, ToolResults):
             pending += [placed_in(calls, result) for result in entry.results]
             continue
@@ -58,8 +59,13 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
                 {"role": "assistant", "content": f"{prose}\n{written}" if prose and written else prose + written}
             )
         else:
-            out.append(dict(message) if isinstance(message, Mapping) else _plain(entry))
+            out.append(_given(message) if isinstance(message, Mapping) else _plain(entry))
     return out + _turns(form, pending)
+
+
+def _given(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message as it was, but for an empty list of calls, which providers refuse."""
+    return {key: value for key, value in message.items() if value or key not in ("calls", "tool_calls")}
 
 
 def _written(form: Form, calls: Sequence[Call], tools: tuple[Tool, ...] | None) -> str:
@@ -86,12 +92,23 @@ def _as_read(form: Form, call: Call, tools: tuple[Tool, ...] | None) -> list[Cal
 
 
 def _turns(form: Form, results: list[ToolResult], replayed: bool = False) -> list[dict[str, Any]]:
+    results = _in_order(form, results)
     messages = form.result_messages(map(_named, results), replayed=replayed) if results else []
     turns: list[dict[str, Any]] = [{"role": "user", "content": message} for message in messages]
     images = [image for result in results for image in result.images]
     if images:
         turns[-1]["content"] = [{"type": "text", "text": turns[-1]["content"]}, *images]
     return turns
+
+
+def _in_order(form: Form, results: Sequence[ToolResult]) -> list[ToolResult]:
+    """The results in the order of their calls, if all of these are known: in most envelopes it alone says whose it is.
+
+    A chat template keeps the order of the messages, and so does the exact form.
+    """
+    if form.table.get("is_exact") or any(result.index is None for result in results):
+        return list(results)
+    return sorted(results, key=lambda result: result.index or 0)
 
 
 def _named(result: ToolResult) -> ToolResult:
@@ -153,7 +170,7 @@ def wire(entries: Iterable[Any]) -> list[dict[str, Any]]:
     The text of the arguments, the reasoning and what the provider added to a call go back as they came.
     """
     out: list[dict[str, Any]] = []
-    for entry in map(entry_of, entries):
+    for entry in starmap(entry_at, enumerate(entries)):
         if isinstance(entry, ToolResults):
             out += map(_answer, entry.results)
         elif isinstance(entry, AssistantToolCalls):
@@ -182,8 +199,8 @@ def _record(call: Call) -> dict[str, Any]:
 def read_wire(messages: Iterable[Mapping[str, Any]]) -> list[TranscriptEntry]:
     """The inverse of ``wire``: what its fields cannot give back, such as a content of blocks, is ``extra_metadata``."""
     out: list[TranscriptEntry] = []
-    for message in messages:
-        entry = entry_of(message)
+    for place, message in enumerate(messages):
+        entry = entry_at(place, message)
         (made,) = wire([entry])
         other = {key: value for key, value in message.items() if key not in made or made[key] != value} or None
         if isinstance(entry, ToolResults):
@@ -279,7 +296,8 @@ def transcript(
             out.append(filled(template["user"], content=waiting + form.turn.text(said)))
             waiting = ""
         else:
-            blocks = form.result_blocks(after.results) if inside and isinstance(after, ToolResults) else ""
+            results = after.results if inside and isinstance(after, ToolResults) else ()
+            blocks = form.result_blocks(_in_order(form, results)) if results else ""
             out.append(_model_turn(form, template, entry, blocks, offered, _Place(entries, place, recent)))
     return "".join([*out, _opening(template, entries) if add_generation_prompt else ""])
 
@@ -337,7 +355,10 @@ def _is_models(entry: TranscriptEntry) -> bool:
 
 def _results(form: Form, template: str, results: Sequence[ToolResult]) -> str:
     """A turn of results: ``{results}`` with what stands around all of them, ``{blocks}`` without."""
-    results = [replace(result, text=result.text + "".join(map(image_mark, result.images))) for result in results]
+    results = [
+        replace(result, text=result.text + "".join(map(image_mark, result.images)))
+        for result in _in_order(form, results)
+    ]
     if "{results}" in template:
         return filled(template, results=form.render_results(results))
     return filled(template, blocks=form.result_blocks(results))

@@ -157,20 +157,30 @@ def entry_of(record: Any) -> TranscriptEntry:
     calls = record.get("calls") or record.get("tool_calls") or ()
     reasoning = record.get("reasoning_content", record.get("thinking"))
     reasoning = reasoning if isinstance(reasoning, str) else None
-    if record["role"] == "tool":
+    if record["role"] in ("tool", "function"):
         return ToolResults((result_of(record),))
+    if record["role"] not in ("system", "developer", "user", "assistant"):
+        raise ValueError(f"no role of a message: {record['role']!r}")
     if record["role"] == "assistant" and calls:
         text = None if content is None else text_of_content(content)
         return AssistantToolCalls(text, tuple(map(call_of, calls)), reasoning)
     return Chat(record["role"], text_of_content(content), reasoning)
 
 
+def entry_at(place: int, record: Any) -> TranscriptEntry:
+    """The same for the message at ``place`` of a conversation, which an error names."""
+    try:
+        return entry_of(record)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"messages[{place}]: {error}") from None
+
+
 def entries_of(messages: Iterable[Any]) -> list[TranscriptEntry]:
     """The entries of a conversation. Results in a row are one entry; each gets its call's name and index by its id."""
     entries: list[TranscriptEntry] = []
     calls: tuple[Call, ...] = ()
-    for message in messages:
-        entry = entry_of(message)
+    for place, message in enumerate(messages):
+        entry = entry_at(place, message)
         if isinstance(entry, AssistantToolCalls):
             calls = entry.calls
         elif isinstance(entry, ToolResults):
