@@ -55,8 +55,20 @@ _COLORS: Final = {
 
 
 class _Parser(argparse.ArgumentParser):
+    _mixing = False
+
     def error(self, message: str) -> NoReturn:
         raise _Usage(f"{self.prog}: {message}")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Files may stand before, between and behind the options of a verb."""
+        if self._mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -712,6 +712,41 @@ def drawn(out: str) -> list[str]:
     return screen
 
 
+# Files and options in any order
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("render", "results", "FILE", "--dialect", "hermes"),
+        ("render", "results", "--dialect", "hermes", "FILE"),
+        ("render", "--dialect", "hermes", "results", "FILE"),
+        ("render", "--dialect=hermes", "results", "--exact", "FILE"),
+        ("render", "results", "--dialect", "hermes", "--", "FILE"),
+        ("render", "results", "--dialect", "hermes", "-"),
+        ("render", "results", "--dialect", "hermes"),
+        ("render", "--dialect", "hermes", "results"),
+    ],
+    ids=" ".join,
+)
+def test_the_file_of_render_stands_anywhere(run: Run, tmp_path: Path, argv: tuple[str, ...]) -> None:
+    results = '[{"name": "ping", "text": "up"}]'
+    path = written(tmp_path / "results.json", results)
+    ran = run(*(path if word == "FILE" else word for word in argv), stdin="" if "FILE" in argv else results)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "<tool_response>\nup\n</tool_response>\n"
+
+
+def test_the_files_of_every_verb_stand_anywhere(run: Run, tools: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "reply.txt", CALL)
+    for verb in (["scrub"], ["parse"], ["explain"], ["convert", "--to", "hermes"], ["replay"], ["tally"]):
+        before, behind = run(*verb, path, "--tools", tools), run(*verb, "--tools", tools, path)
+        assert (before.code, before.out, before.err) == (behind.code, behind.out, behind.err)
+        assert before.code == 0
+    assert run("replay", path, "--json", path).json["responses"] == 2
+    assert run("grammars", "hermes", "--markdown").out == run("grammars", "--markdown", "hermes").out
+
+
 # Wrong use
 
 
