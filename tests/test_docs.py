@@ -20,6 +20,7 @@ import streamscrub
 from streamscrub import Grammar, scrub
 from streamscrub.bodies import BODIES
 from streamscrub.cli import main
+from streamscrub.dialects import dialects
 from streamscrub.events import DROP_KINDS, REJECT_REASONS
 from streamscrub.grammar import _KEYS, shipped
 from streamscrub.pages import _SYNTAXES, format_section, formats_page
@@ -186,6 +187,22 @@ def test_all_events_are_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("Text", "Reasoning", "ToolCall", "RejectedCall", "Dropped", "CallStarted", "ArgumentsDelta"):
         assert re.search(rf"^\| .*`{name}[(`]", readme, re.MULTILINE), name
+
+
+# Dialects
+
+
+def test_the_page_of_dialects_says_which_have_a_mark_for_a_failed_result() -> None:
+    page = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
+    marked = {}
+    for names, said in re.findall(r"^\| (`[^|]*`) \| .* \| (yes|no) \|$", page, re.MULTILINE):
+        marked.update(dict.fromkeys(re.findall(r"`(\w+)`", names), said == "yes"))
+    assert marked.keys() == dialects().keys()
+    assert not marked.pop("native")
+    for name in marked:
+        one = dialects()[name]
+        texts = [one.render_results([{"name": "x", "text": "y", "is_error": failed}]) for failed in (False, True)]
+        assert marked[name] == (texts[0] != texts[1]), name
 
 
 # Grammars
