@@ -304,9 +304,32 @@ def test_the_shapes_of_the_page_are_read_as_it_says(text: str) -> None:
         assert (result.text, result.rejected) == ("", [])
 
 
+VERBS: Final = ("scrub", "parse", "explain", "grammars", "check", "render", "convert", "replay", "tally", "demo")
+
+
 def test_every_verb_and_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for verb in ("scrub", "parse", "explain", "grammars", "check", "render", "convert", "replay", "tally", "demo"):
+    for verb in VERBS:
         main([verb, "--help"])
         for option in re.findall(r"--[a-z-]+", capsys.readouterr().out):
             assert option in page or option == "--help", (verb, option)
+
+
+def test_every_verb_is_a_row_of_the_page_and_an_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    assert f"{{{','.join(VERBS)}}}" in capsys.readouterr().out
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)[: len(VERBS)] == list(VERBS)
+    assert [verb for verb in VERBS if f"streamscrub {verb}" not in readme] == []
+
+
+def test_the_line_of_a_call_on_the_page_is_what_is_written(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^A line of the calls, here of `(.*)`:$", page, re.MULTILINE)
+    (line,) = blocks(ROOT / "docs" / "cli.md", "json")
+    reply, calls, tools = (tmp_path / name for name in ("reply", "calls", "tools"))
+    reply.write_text(text, encoding="utf-8")
+    tools.write_text('[{"name": "find", "parameters": {"properties": {"q": {"type": "string"}}}}]', encoding="utf-8")
+    assert main(["scrub", str(reply), "--tools", str(tools), "--calls", str(calls)]) == 0
+    assert calls.read_text(encoding="utf-8") == line
