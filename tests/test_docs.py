@@ -20,6 +20,7 @@ import streamscrub
 from streamscrub import Grammar, scrub
 from streamscrub.bodies import BODIES
 from streamscrub.cli import main
+from streamscrub.console import SYNTAX
 from streamscrub.dialects import dialects
 from streamscrub.events import DROP_KINDS, REJECT_REASONS
 from streamscrub.grammar import _KEYS, shipped
@@ -70,12 +71,28 @@ def test_examples_in_docstrings_hold() -> None:
 # Repairs
 
 
+def section_of_repairs(title: str) -> list[str]:
+    """The words of the rows of a section."""
+    page = (ROOT / "docs" / "repairs.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| `(\w+)` \|", page.partition(f"\n## {title}\n")[2].partition("\n## ")[0], re.MULTILINE)
+    assert len(words) == len(set(words))
+    return words
+
+
 def table_of_repairs() -> dict[str, set[str]]:
     """Word -> what it is ("kind", "strategy")."""
+    table: dict[str, set[str]] = {}
+    for title, what in (("Kinds", "kind"), ("Strategies", "strategy")):
+        for word in section_of_repairs(title):
+            table.setdefault(word, set()).add(what)
+    return table
+
+
+def test_the_kinds_of_the_notation_are_those_that_the_command_counts() -> None:
     page = (ROOT / "docs" / "repairs.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE)
-    assert len(rows) == len({word for word, _ in rows})
-    return {word: set(what.split(", ")) for word, what in rows}
+    first = page.partition("\nEdits of the notation:\n")[2].partition("\nChanges of the meaning")[0]
+    words = set(re.findall(r"^\| `(\w+)` \|", first, re.MULTILINE))
+    assert words == SYNTAX | {"fence", "wrapper", "anchored"}  # three that say more of a call than a comma does
 
 
 def strings_in(node: ast.AST | None) -> Iterator[str]:
