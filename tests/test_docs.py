@@ -315,7 +315,8 @@ SHAPES: Final = {
 def test_the_shapes_of_the_page_are_read_as_it_says(text: str) -> None:
     assert f"| `{text}` |" in (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
     grammar = Grammar.parse(f'name = "x"\n{SHAPES[text]}'.encode(), "x.toml")
-    for grammars in ([grammar], [grammar, *shipped()]):
+    choices: list[list[str | Path | Grammar]] = [[grammar], [grammar, *shipped()]]
+    for grammars in choices:
         result = scrub(text, grammars=grammars)
         assert (result.calls[0].name, result.calls[0].arguments) == ("find", {"q": "rook"})
         assert (result.text, result.rejected) == ("", [])
