@@ -156,6 +156,7 @@ def _parser() -> _Parser:
     one.add_argument(
         "files", nargs="*", metavar="FILE.toml", help="grammar files or tokenizer_config.json, or names of shipped ones"
     )
+    one.add_argument("--all", action="store_true", help="every failure, not the first of each grammar")
     one = verb("render", _render, "write what a dialect makes of tools, calls, results or a conversation")
     one.add_argument("part", choices=PARTS, help="what to write")
     _add_dialect_options(one, "JSON of what is written, or the text of a thought ('-' or missing: stdin)")
@@ -607,8 +608,10 @@ def _check(args: argparse.Namespace) -> int:
         failed = failed or bool(problems)
         title = Path(name).stem if problems and not runs else grammar.name
         if problems:
-            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            _say(sys.stdout, f"FAIL {_short(title):<18} {_plain(problems[0])}{more}\n")
+            shown = problems if args.all else problems[:1]
+            more = f" (and {len(problems) - 1} more, see --all)" if len(problems) > len(shown) else ""
+            for problem in shown:
+                _say(sys.stdout, f"FAIL {_short(title):<18} {_plain(problem)}{more}\n")
         else:
             _say(sys.stdout, f"ok   {_short(title):<18} {len(grammar.examples)} examples, {runs} runs\n")
     return int(failed)

@@ -510,6 +510,17 @@ def test_check_says_what_differs_in_one_line(run: Run, tmp_path: Path, more: str
     assert ran.out.count("\n") == 1
 
 
+def test_check_shows_every_failure_if_asked(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(EXAMPLE + 'calls = []\n[[example]]\ntext = "Noon."\nvisible = "no"\n', encoding="utf-8")
+    (first,) = run("check", str(path)).out.splitlines()
+    assert first.endswith(" (and 3 more, see --all)")
+    ran = run("check", "--all", str(path))
+    assert ran.code == 1
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [["FAIL", "mine"]] * 4
+    assert ran.out.startswith(first.removesuffix(" (and 3 more, see --all)") + "\n")
+
+
 def test_check_honours_finish_tools_and_options(run: Run, tmp_path: Path) -> None:
     more = """calls = []
 rejected = ["unknown_tool"]

@@ -23,7 +23,8 @@ from streamscrub.cli import main
 from streamscrub.console import SYNTAX
 from streamscrub.dialects import dialects
 from streamscrub.events import DROP_KINDS, REJECT_REASONS
-from streamscrub.grammar import _KEYS, shipped
+from streamscrub.fileforms import _KINDS
+from streamscrub.grammar import _KEYS, _MARKERS, shipped
 from streamscrub.pages import _SYNTAXES, format_section, formats_page
 from streamscrub.resolve import _STRATEGIES
 
@@ -290,7 +291,21 @@ def test_the_grammars_of_the_page_pass_their_check(tmp_path: Path, capsys: pytes
         names.append(Grammar.load(path).name)
         if names == ["mine"]:
             assert capsys.readouterr().out in page.read_text(encoding="utf-8").replace("\n   ", "\n")
-    assert names == ["mine", "header", "tagged"]
+    assert names == ["mine", "header", "tagged", "paired", "framed", "lined"]
+
+
+def test_the_kinds_of_values_on_the_page_are_those_that_are_asked_for() -> None:
+    page = (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
+    kinds = {
+        "a list of strings, also for one": "a list of strings", "a list of pairs of strings": "", "a table": "a table",
+        "true or false": "true or false", "a whole number": "a whole number",
+    }  # fmt: skip
+    rows = dict(re.findall(r"^\| ([a-z ,]+) \| (.*) \|$", page.partition("\n## Sections\n")[2], re.MULTILINE))
+    assert kinds.keys() <= rows.keys()
+    listed = {key: kinds[kind] for kind in kinds for key in re.findall(r"`(\w+)`", rows[kind].partition(";")[0])}
+    assert {key: _KINDS.get(key, kind) for key, kind in listed.items()} == listed
+    markers = {key for keys in _KEYS.values() for key in keys if key in _MARKERS or key.endswith(("_open", "_close"))}
+    assert markers <= listed.keys()
 
 
 ENVELOPE: Final = '[[envelope]]\nname = "x"\nopen = ["<<call>>"]\nclose = ["<</call>>"]\n'
