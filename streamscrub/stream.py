@@ -79,12 +79,12 @@ def awrap(
 
     >>> import asyncio
     >>> async def deltas():
-    ...     for delta in ("<thi", "nk>Hm.</think>", "Noon."):
+    ...     for delta in ("It is ", "noon."):
     ...         yield delta
     >>> async def show():
-    ...     return [type(event).__name__ async for event in awrap(deltas())]
+    ...     return [event.text async for event in awrap(deltas())]
     >>> asyncio.run(show())
-    ['Dropped', 'Reasoning', 'Dropped', 'Text']
+    ['It is ', 'noon.']
     """
     if not isinstance(iterable, AsyncIterable):
         raise TypeError(
