@@ -32,6 +32,8 @@ def render_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callabl
     if not args.dialect and not args.model and args.part != "wire":  # the provider's records are in no dialect
         raise Usage(f"streamscrub render {args.part}: needs --dialect NAME, or --model ID")
     one = _named(args.dialect) if args.dialect else preferred_for_model(args.model or "")
+    if args.model and not args.dialect and not one.models:
+        say(sys.stderr, f"streamscrub: no dialect is that of {short(args.model)}: {one.name}, for any model\n")
     if args.part in _OF_TOOLS and not tools:
         raise Usage(f"streamscrub render {args.part}: needs --tools FILE")
     text = "" if args.part in _OF_TOOLS else read(args.file).decode("utf-8", "replace")

@@ -233,6 +233,10 @@ def test_render_says_what_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "did you mean kimi?" in ran(capsys, "render", "calls", "--dialect", "kimmi")[2]
     code, out, err = ran(capsys, "render", "calls", str(wrong))
     assert (code, out, err) == (2, "", "streamscrub render calls: needs --dialect NAME, or --model ID\n")
+    wrong.write_text("Hm.", encoding="utf-8")
+    code, out, err = ran(capsys, "render", "thinking", str(wrong), "--model", "llama-3")
+    assert (code, out) == (0, dialect("xml").render_thinking("Hm.") + "\n")
+    assert err == "streamscrub: no dialect is that of llama-3: xml, for any model\n"
 
 
 def test_render_takes_the_calls_or_the_results_out_of_a_conversation(
