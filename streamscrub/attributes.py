@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from .limits import MAX_BLANKS, MAX_HEADER, MAX_NAME
@@ -73,7 +74,8 @@ class TagEnd:
             self.rest_cut = re.compile(rb"[^<>\n\r]{0,%d}+" % MAX_HEADER + _begun(tokens))
 
 
-PLAIN_END: Final = TagEnd()
+ending_by: Final = lru_cache(maxsize=64)(TagEnd)
+PLAIN_END: Final = ending_by((), ())
 
 
 def read_attributes(buf: bytearray, i: int, end: int, tag_end: TagEnd = PLAIN_END) -> tuple[int, int, dict[str, str]]:

@@ -25,12 +25,12 @@ from .reading import (
     FENCE_RUN,
     MORE,
     NOTHING,
-    PADDING,
     Around,
     Reader,
     Run,
     UntilCloser,
     behind_tokens,
+    padding_end,
 )
 from .sentinels import CUT, Sentinels, sentinels
 
@@ -69,6 +69,7 @@ class Envelope:
     uses: tuple[Use, ...] = ()
     named: tuple[Use, ...] = ()
     headed: tuple[Use, ...] = ()
+    behind: Mapping[bytes, tuple[Use, ...]] = field(default_factory=dict)  # a separator on the wire -> headed ones
     inner: Sentinels = NOTHING
     tags: Sentinels = NOTHING
     separators: Sentinels = NOTHING
@@ -141,6 +142,7 @@ class BlockReader:
     broken: bool = False
     run: Run | None = None
     closed: bool = False  # the closer was there
+    closer: int = -1  # and where
     implicit: bool = False  # ended by what follows, not by the end of the stream
     frayed: bool = False  # the stream ended in what may still have been padding of it, behind ``at``
     parts: list[Part] = field(default_factory=list)
@@ -166,6 +168,7 @@ class BlockReader:
 
     def shift(self, by: int) -> None:
         self.at -= by
+        self.closer -= by
         self._from -= by
         for part in self.parts:
             part.start -= by
@@ -287,8 +290,7 @@ class BlockReader:
                 self.at = i
                 if markers is envelope.around.close:
                     self._named_part(i)
-                    self.at = i + size
-                    self.closed = True
+                    self._close(i, size)
                     return DONE
                 if markers is envelope.inner:
                     return NEST
@@ -367,6 +369,11 @@ class BlockReader:
             j += 1
         return CUT if j == end and not final else j - i
 
+    def _close(self, i: int, size: int) -> None:
+        self.closer = i
+        self.at = i + size
+        self.closed = True
+
     def _named_part(self, i: int) -> None:
         """A whole name in the opener and nothing behind it make a call without arguments."""
         if "name" in self.attributes and self.envelope.named:
@@ -388,6 +395,10 @@ class BlockReader:
                 self._pieces.append((bytes(buf[self._from : i]), bytes(buf[i : i + size])))
                 self._from = self.at = i + size
                 self.evidence = self.evidence or self._proves()
+                behind = envelope.behind.get(self._pieces[-1][1])
+                if behind is not None and self._matched() is not None:
+                    self._begin(behind, self.at, *self._match_header())
+                    return -1
                 if envelope.unbracketed and self._matched() is not None:
                     self._begin(envelope.headed, self.at, *self._match_header())
                     return -1
@@ -445,8 +456,9 @@ class BlockReader:
             return DEAD
         if not alone and text.strip() == b"null":
             text = b""  # no arguments
+        known = self._match_header() if self._pieces and self._matched() is not None else (None, None)
         self._pieces.append((text, b""))
-        named, model_id = self._match_header()
+        named, model_id = known if known[0] else self._match_header()
         ending: Ending = "closed" if by_closer else "cut"
         whole = not alone or by_closer
         self.parts.append(Part(self.envelope.headed[0], i, i, ending, named if whole else None, model_id))
@@ -506,7 +518,8 @@ class BlockReader:
 
     def _begin(self, uses: tuple[Use, ...], i: int, name: str | None, model_id: str | None) -> None:
         around, offer = self.envelope.around, self.offer
-        given = {"name": name} if uses is self.envelope.named or uses is self.envelope.headed else {}
+        headed = (self.envelope.named, self.envelope.headed, *self.envelope.behind.values())
+        given = {"name": name} if any(uses is one for one in headed) else {}
         self._alive = [_Try(use, use.body.reader(i, around, offer, {**use.settings, **given})) for use in uses]
         self._part = Part(uses[0], i, i, "whole", name, model_id, self._fenced, self._wrapped) if uses else None
         self._phase = _BODY
@@ -563,8 +576,7 @@ class BlockReader:
         done = self.parts[-1].end if self.at < self.parts[-1].end else self.at
         i = done
         while True:
-            run = PADDING.match(buf, i, end)
-            i = run.end() if run is not None else i
+            i = padding_end(buf, i, end, envelope.around, final)
             closer = b"</" + self._wrapped + b">" if self._wrapped else b""
             if closer and (here := bytes(buf[i : min(end, i + len(closer))])) and closer.startswith(here):
                 if here == closer:
@@ -588,6 +600,8 @@ class BlockReader:
                 return MORE
             self.at = self._trim(buf, done, i)
             return DONE
+        if buf[i] in b"])" and not final and envelope.around.outer.at(buf, i, end) == CUT:
+            return MORE  # surplus, or the start of a token
         size = self._closer(buf, i, end, False)
         if size == CUT and final:
             size = self._closer(buf, i, end, True) or CUT
@@ -595,7 +609,8 @@ class BlockReader:
             if not final:
                 return MORE
             # The stream ended inside the closer, unless none is due and these bytes may be anything.
-            self.at = self._trim(buf, done, i) if buf[self.parts[-1].start] in self.unclosed else end
+            first = self.parts[-1].start  # below 0 if it was dropped already, as of a block that is too large
+            self.at = self._trim(buf, done, i) if first >= 0 and buf[first] in self.unclosed else end
             return DONE
         if size == 0:
             verdict, k = behind_tokens(buf, i, end, envelope.around, envelope.around.close)
@@ -610,8 +625,7 @@ class BlockReader:
                 if size == CUT:
                     return MORE
         if size > 0:
-            self.at = i + size
-            self.closed = True
+            self._close(i, size)
             return DONE
         byte = buf[i]
         if byte in b"{[":

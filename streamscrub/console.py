@@ -73,7 +73,7 @@ def stdin() -> Any:
 def told(repairs: Iterable[Repair]) -> str:
     """What was changed, on one line: each change of meaning with its texts, edits of the notation as a number.
 
-    >>> told([Repair("quotes"), Repair("name", "name", "Tide", "tide"), Repair("coerced", "arguments.n", "3", "3")])
+    >>> told([Repair("quotes"), Repair("name", "name", "Tide", "tide"), Repair("coerced", "arguments.n", '"3"', "3")])
     'name: Tide -> tide; n: "3" -> 3; syntax: 1 edit (quotes)'
     """
     edits: Counter[str] = Counter()
@@ -97,8 +97,7 @@ def _change(one: Repair) -> str:
         short(text, _PIECE) for text in (one.where.removeprefix("arguments."), one.before, one.after)
     )
     if one.kind == "coerced":
-        # A text that becomes a number looks alike but for its quotes.
-        return f"{where}: {json.dumps(before, ensure_ascii=False) if before in ('', after) else before} -> {after}"
+        return f"{where}: {before} -> {after}"
     head = one.kind if where in ("", "name", "arguments", after) else f"{one.kind} ({where})"
     if not before:
         return f"{head}: {after}" if after else head

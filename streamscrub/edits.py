@@ -37,6 +37,22 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join(out)
 
 
+def unedited(edits: Iterable[Edit], at: int) -> int:
+    """The place in a text of what stands at ``at`` in the text with the edits made.
+
+    >>> unedited([Edit(1, 2, '"a"', "key_quotes")], 4)
+    2
+    """
+    grown = 0
+    for edit in edits:
+        if edit.start + grown >= at:
+            break
+        if at < edit.start + grown + len(edit.after):
+            return edit.start
+        grown += len(edit.after) - (edit.end - edit.start)
+    return at - grown
+
+
 def shifted(edits: list[Edit], by: int) -> list[Edit]:
     """The edits ``by`` further on."""
     return [Edit(start + by, end + by, after, kind, where) for start, end, after, kind, where in edits] if by else edits

@@ -20,15 +20,15 @@ _KINDS: Final = {
     for kind, keys in {
         _TEXT: "name title source syntax label of spelling prefix then recipient to reads body join thinking text "
         "visible finish type model id several error results between replayed escape demoted catalogue format "
-        "system user assistant preamble default resumed end unthought unthought_last recent dialect.exact.call "
-        "dialect.exact.calls dialect.exact.result dialect.transcript.calls dialect.exact.transcript.calls "
-        "dialect.exact.transcript.start render.call render.calls dialect.call dialect.calls dialect.prefix "
-        "dialect.result dialect.fallback.call dialect.transcript.start frame.route.channel frame.route.recipient "
-        "fence.envelope example.reasoning heading intro guide parallel reading private catalogue_rules protocol block "
-        "block_line signature native required forced continuation wording.section wording.envelope "
-        "wording.examples wording.example",
+        "system user assistant opening preamble default results_last resumed end unthought unthought_last recent "
+        "dialect.exact.call dialect.exact.calls dialect.exact.result dialect.transcript.calls "
+        "dialect.exact.transcript.calls dialect.exact.transcript.start render.call render.calls dialect.call "
+        "dialect.calls dialect.prefix dialect.result dialect.fallback.call dialect.transcript.start "
+        "frame.route.channel frame.route.recipient fence.envelope example.reasoning heading intro guide parallel "
+        "reading private catalogue_rules protocol block block_line signature native required forced continuation "
+        "wording.section wording.envelope wording.examples wording.example",
         _FLAG: "always needs_model special attributes chains fenced from_last demand named headed newline entities "
-        "after_call repaired repeats begins literal section quoted spaced sorted unlined",
+        "verbatim after_call repaired repeats begins literal section quoted spaced sorted unlined",
         _NUMBER: "order",
         _TABLE: "settings form options fallback transcript exact",
         _TEXTS: "bodies others headers languages reserved roles wrapper start message channel constrain rejected "
@@ -94,7 +94,7 @@ _FIELDS: Final = {
         "content": "dialect.thinking dialect.demoted dialect.transcript.system dialect.transcript.user "
         "dialect.transcript.thinking dialect.transcript.text dialect.transcript.preamble dialect.transcript.calls",
         "thinking text calls blocks": "dialect.transcript.assistant dialect.transcript.resumed",
-        "results blocks": "dialect.transcript.results",
+        "results blocks": "dialect.transcript.results dialect.transcript.results_last",
         "tools": "wording.catalogue",
         "call": "wording.guide wording.protocol wording.example",
         "examples": "wording.examples",

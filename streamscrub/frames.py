@@ -108,6 +108,10 @@ class Frame:
         """Is a message to this recipient a call?"""
         return bool(recipient) and self.recipients.get(recipient, "call") == "call"
 
+    def begins_route(self, recipient: str) -> bool:
+        """May this, if the stream cut it, have become one whose messages are no calls?"""
+        return any(name.startswith(recipient) and not self.calls(name) for name in self.recipients)
+
     @property
     def marks(self) -> Sentinels:
         """All tokens of the format."""

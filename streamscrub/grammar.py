@@ -32,8 +32,8 @@ _VARYING: Final = re.compile(r"\{(?:suffix|blanks)\}")
 
 # The keys of a chat template, which a dialect may have twice.
 _TRANSCRIPT: Final = (
-    "start default system user assistant resumed end thinking unthought unthought_last text preamble calls results "
-    "recent trimmed unlined"
+    "start default system user assistant opening resumed end thinking unthought unthought_last text preamble calls "
+    "results results_last recent trimmed unlined"
 )
 # The keys of a file, section by section. Unknown keys are errors that name the nearest known one.
 _KEYS: Final[dict[str, frozenset[str]]] = {
@@ -43,9 +43,9 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
         "answer turn result frame line fence elements render dialect wording example",
         "envelope": "name open close special attributes headers separators chains fenced from_last demand "
         "unclosed shared",
-        "body": "envelope syntax order named headed headers separators settings quotes",
+        "body": "envelope syntax order named headed behind headers separators settings quotes",
         "section": "open close special",
-        "tags": "of syntax sigils call key wrapper special spelling entities escaped tag_end",
+        "tags": "of syntax sigils call key wrapper special spelling entities verbatim escaped tag_end",
         "tags.key": "name newline entities",
         "pairs": "of envelope order headed newline repeats key_open key_close value_open value_close separator "
         "type_open type_close",
@@ -95,7 +95,16 @@ _MARKERS: Final = frozenset(
 )
 # And those whose values are words of markers, in their sections.
 _WORDS: Final = frozenset(
-    ["tags.call", "tags.wrapper", "frame.start", "frame.channel", "frame.message", "frame.constrain", "body.quotes"]
+    [
+        "tags.call",
+        "tags.wrapper",
+        "frame.start",
+        "frame.channel",
+        "frame.message",
+        "frame.constrain",
+        "body.quotes",
+        "body.behind",
+    ]
 )
 
 
@@ -120,6 +129,7 @@ class Grammar:
     reads: Mapping[str, Any] = field(repr=False)
     file: str = ""
     rest: bytes = field(default=b"", repr=False)
+    _whole: list[Mapping[str, Any]] = field(default_factory=list, init=False, repr=False)  # both, once asked for
 
     @classmethod
     def load(cls, path: str | Path) -> Grammar:
@@ -207,7 +217,9 @@ class Grammar:
     @property
     def data(self) -> Mapping[str, Any]:
         """The whole content of the file."""
-        return {**self.reads, **_content(self.rest, self.file)} if self.rest else self.reads
+        if not self._whole:
+            self._whole.append({**self.reads, **_content(self.rest, self.file)} if self.rest else self.reads)
+        return self._whole[0]
 
     @property
     def models(self) -> tuple[str, ...]:

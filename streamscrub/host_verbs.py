@@ -19,7 +19,7 @@ from typing import IO, Any, Final
 
 from .console import Usage, out, plain, say, short, stdin
 from .host.policies import gave_up
-from .host.replay import VERDICTS, Baseline, Result, case_of, replay_all, reread
+from .host.replaying import VERDICTS, Baseline, Result, case_of, replay_all, reread
 from .host.reply import reply_of
 from .host.sessions import Response, Saved, read_open, read_session, session_record
 from .host.store import TallyStore

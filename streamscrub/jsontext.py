@@ -58,12 +58,15 @@ class JsonReader:
     """Finds the end of one JSON object or array. See ``reading.Reader`` for the common part."""
 
     __slots__ = (
-        "_around", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at", "_stack",
-        "_state", "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence", "run",
+        "_around", "_behind", "_comment_end", "_due", "_first", "_key", "_key_next", "_keys", "_quote", "_quote_at",
+        "_stack", "_state", "_string", "_tent", "_tent_last", "_watch", "_word", "_word_at", "at", "broken", "evidence",
+        "run",
     )  # fmt: skip
 
     # What may follow the quote that closes a string.
     _CLOSES: ClassVar[bytes] = b",:}]"
+    # Words behind an element of the outermost list end it: they are none of it.
+    _WORDS_END: ClassVar[bool] = False
 
     def __init__(self, start: int, around: Around, watch: Watch | None = None) -> None:
         self.at = start
@@ -77,6 +80,7 @@ class JsonReader:
         self._stack = bytearray()  # the open brackets
         self._keys: list[bytes] = []  # the current key at each shallow level
         self._due = False  # a value is, behind a colon or where an array begins
+        self._behind = -1  # directly behind an element of the outermost list, where that began with a bracket
         self._key_next = False  # what comes is a key
         self._key = b""  # the last quoted key
         self._word = False  # inside a bare word, so a quote mark is an apostrophe
@@ -94,6 +98,7 @@ class JsonReader:
         self._word_at -= by
         self._quote_at -= by
         self._string -= by
+        self._behind = max(self._behind - by, -1)
         if self._tent >= 0:
             self._tent -= by
             self._tent_last -= by
@@ -105,7 +110,8 @@ class JsonReader:
         """The lowest index that may still be looked at."""
         if self._tent >= 0:
             return self._tent
-        return self._quote_at if self._state == AFTER_QUOTE else self.at
+        at = self._quote_at if self._state == AFTER_QUOTE else self.at
+        return at if self._behind < 0 else min(at, self._behind)
 
     @property
     def depth(self) -> int:
@@ -136,8 +142,12 @@ class JsonReader:
 
     def _wait(self, i: int) -> int:
         """Nothing can be said about index ``i`` before more bytes are here."""
-        self.at = i
+        self.at = self._behind if self._may_be_over(i) else i
         return MORE
+
+    def _may_be_over(self, i: int) -> bool:
+        """Will something else than an element at ``i`` end the outermost list at the last one?"""
+        return self._behind >= 0 and i - self._behind <= MAX_BLANKS
 
     # Before the evidence
 
@@ -190,6 +200,9 @@ class JsonReader:
         while True:
             words = _WORDS.match(buf, i, end)
             if words is not None and words.end() > i:
+                ink = _INK.search(buf, i, words.end()) if self._behind >= 0 else None
+                if ink is not None and self._may_be_over(ink.start()):
+                    return self._list_over()
                 self._begin_word(buf, i, words.end())
                 i = words.end()
             if i >= end:
@@ -209,6 +222,7 @@ class JsonReader:
                 self._due = True
             elif byte == _COMMA:
                 self._word = self._due = False
+                self._behind = -1
                 self._key_next = self._stack[-1:] == b"{"
             elif byte in b"{[":
                 if not self._push(byte, i):
@@ -222,6 +236,8 @@ class JsonReader:
             elif byte == _CURLY_LEAD:
                 if i + 3 > end and not final:
                     return self._wait(i)
+                if self._may_be_over(i):
+                    return self._list_over()
                 if not self._word and bytes(buf[i : i + 3]) in _CURLY:
                     return self._open_string(i + 3, byte)
                 self._begin_word(buf, i, i + 1)
@@ -231,9 +247,17 @@ class JsonReader:
                 if not self._word and (byte in b"#" or bytes(buf[i + 1 : i + 2]) in (b"/", b"*")):
                     return self._open_comment(buf, i)
                 self._begin_word(buf, i, i + 1)
+            elif self._may_be_over(i) and byte not in b";":
+                return self._list_over()
             else:
                 self._begin_word(buf, i, i + 1)
             i += 1
+
+    def _list_over(self) -> int:
+        """Something stands behind an element that no list holds: its bracket is missing."""
+        self.at = self._behind
+        self.broken = True
+        return DONE
 
     def _begin_word(self, buf: bytearray, i: int, end: int) -> None:
         """A bare word begins with the first byte from ``i`` to ``end`` that is not blank, unless one is open."""
@@ -270,6 +294,7 @@ class JsonReader:
 
     def _open_comment(self, buf: bytearray, i: int) -> int:
         """A comment from ``i`` on; brackets and quotes in it do not count."""
+        self._behind = -1
         block = buf[i : i + 2] == b"/*"
         self._comment_end = b"*/" if block else b"\n"
         self.at = i + 1 + block
@@ -293,6 +318,7 @@ class JsonReader:
     def _open_string(self, start: int, quote: int) -> int:
         self.at = self._string = start
         self._quote = quote
+        self._behind = -1
         self._state = IN_STRING
         self._word = self._due = False
         self.run = self._string_run()
@@ -433,6 +459,7 @@ class JsonReader:
     def _push(self, bracket: int, at: int) -> bool:
         """A container opens at ``at``. False: this is no call."""
         key = self._here()
+        self._behind = -1
         if len(self._stack) < _DEEPEST:
             self._stack.append(bracket)
         self._key_next = bracket in b"{"
@@ -456,4 +483,6 @@ class JsonReader:
                 return DEAD
             if top == wanted:
                 break
+        if self._WORDS_END and bracket in b"}" and bytes(self._stack) == b"[":
+            self._behind = at
         return GO_ON if self._stack else DONE

@@ -19,12 +19,14 @@ def nudge(reason: str, name: str | None, size: int, detail: str = "") -> str:
     markup.
 
     >>> nudge("truncated", "write_file", 812)
-    'write_file was cut off after 812 bytes. It was not run. Send it again, whole, in smaller parts.'
+    'write_file was cut off after 812 bytes. It was not run. Send it again, in smaller parts if it is long.'
     """
     call = quoted(name)
     match reason:
         case "truncated":
-            return f"{call} was cut off after {size} bytes. It was not run. Send it again, whole, in smaller parts."
+            return (
+                f"{call} was cut off after {size} bytes. It was not run. Send it again, in smaller parts if it is long."
+            )
         case "withheld":
             return f"{call} was not run: no tool can be called at this point. Answer in plain text."
         case "unknown_tool":

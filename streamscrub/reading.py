@@ -23,6 +23,9 @@ DONE: Final = 2
 
 BLANKS: Final = b" \t\r\n"
 BLANK: Final = re.compile(rb"[ \t\r\n]*+")
+# Blanks between tags: U+0120 and U+010A are a blank and a newline that a byte-level vocabulary leaves behind.
+GAP: Final = re.compile(rb"(?:[ \t\r\n]++|\xc4[\x8a\xa0])*+")
+GAP_CUT: Final = re.compile(rb"\xc4\Z")
 
 NOTHING: Final = sentinels(())
 
@@ -43,10 +46,14 @@ class Around:
     quotes: Sentinels = NOTHING
     control: Sentinels = NOTHING
     calls: Sentinels = NOTHING
-    leads: frozenset[int] = field(init=False)
+    leads: frozenset[int] = field(init=False)  # the first bytes of what may end a body; made when first asked for
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "leads", self.close.leads | self.outer.leads | self.quotes.leads)
+    def __getattr__(self, name: str) -> frozenset[int]:
+        if name != "leads":
+            raise AttributeError(name)
+        leads = self.close.leads | self.outer.leads | self.quotes.leads
+        object.__setattr__(self, "leads", leads)
+        return leads
 
     def __deepcopy__(self, memo: object) -> Around:
         return self
@@ -144,7 +151,21 @@ class Reader(Protocol):
 
 FENCE_RUN: Final = re.compile(rb"(?:```+\w*+|~~~+)")
 FENCE_CUT: Final = re.compile(rb"(?:`{1,2}|~{1,2})\Z")
+_LEADING: Final = b"])"  # brackets that a token may begin with
 PADDING: Final = re.compile(rb"[ \t\r\n,;\])}]*+")  # behind a body, besides fence runs and tokens
+
+
+def padding_end(buf: bytearray, i: int, end: int, around: Around, final: bool) -> int:
+    """Where the padding from ``i`` on ends: before a bracket that begins a token, or may."""
+    run = PADDING.match(buf, i, end)
+    stop = run.end() if run is not None else i
+    if (
+        stop > i
+        and buf[stop - 1] in _LEADING
+        and (around.outer.at(buf, stop - 1, end, final) or around.close.at(buf, stop - 1, end, final))
+    ):
+        return stop - 1
+    return stop
 
 
 def behind_tokens(buf: bytearray, i: int, end: int, around: Around, close: Sentinels) -> tuple[int, int]:

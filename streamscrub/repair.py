@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, SupportsIndex
 
-from .edits import Edit, applied, shifted, told
+from .edits import Edit, applied, record, shifted, told, unedited
 from .events import Repair
 from .jsonfix import SPLIT, Fixed, Stuck, TooDeep, TooMuch, Work, fix, mend
-from .limits import MAX_DEPTH, MAX_PYTHON, MAX_REPAIR, REPAIR_READS
+from .limits import MAX_DEPTH, MAX_PYTHON, MAX_REPAIR, MAX_SAME_REPAIRS, REPAIR_READS
 from .linefix import lines_as_object
+from .repeats import Repeated, once, repeats
 
 _BLANKS: Final = " \t\r\n"
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
@@ -154,6 +155,7 @@ def _finite(digits: str) -> float:
 
 
 _STRICT: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_ONCE: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, object_pairs_hook=once)
 _RAW: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, strict=False)
 
 
@@ -163,7 +165,7 @@ def _decode(decoder: json.JSONDecoder, text: str, max_depth: int) -> Any:
         raise ValueError(f"nested deeper than {max_depth} levels")
     try:
         return decoder.decode(text)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, Repeated):
         raise
     except (ValueError, RecursionError):  # more digits than Python converts; a caller at the end of its stack
         raise ValueError("a number out of range, or no JSON number") from None
@@ -202,7 +204,20 @@ def _load(text: str, wants: _Wants) -> Loaded:
     edits = [*before, *edits, *peeled[len(before) :]]
     wrapped = any(edit.kind in _WRAPPERS for edit in edits)
     strategy = read.strategy or ("wrapper" if wrapped else "json")
-    return Loaded(read.value, told(text, edits), strategy, tuple(edits))
+    return Loaded(read.value, (*told(text, edits), *_repeated(text, edits, wants)), strategy, tuple(edits))
+
+
+def _repeated(text: str, edits: list[Edit], wants: _Wants) -> Iterator[Repair]:
+    """Records of the keys that stand twice in what the edits make of the text."""
+    if any(edit.kind == "repeated" for edit in edits):
+        return
+    made = applied(text, edits)
+    try:
+        _decode(_ONCE, made, wants.max_depth)
+    except Repeated:
+        for one in repeats(made)[:MAX_SAME_REPAIRS]:
+            span = unedited(edits, one.start), unedited(edits, one.end)
+            yield record(one.kind, one.where, made[one.start : one.end], one.after, span)
 
 
 def _below(body: str, wants: _Wants, peeled: bool) -> _Read:
@@ -217,7 +232,9 @@ def _below(body: str, wants: _Wants, peeled: bool) -> _Read:
 def _plain(body: str, wants: _Wants) -> _Read | None:
     """Strict JSON, or strict but for raw control characters in its strings."""
     try:
-        return _Read(_decode(_STRICT, body, wants.max_depth))
+        return _Read(_decode(_ONCE, body, wants.max_depth))
+    except Repeated:
+        return _Read(_decode(_STRICT, body, wants.max_depth), repeats(body))
     except json.JSONDecodeError as error:
         at = error.pos
     except ValueError:

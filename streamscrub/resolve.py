@@ -125,7 +125,7 @@ def settle_call(
     truncated, withheld, unknown_tool, malformed."""
     out = Outcome(call.name, None, call.start, call.end, model_id=call.model_id, grammar=grammar)
     if cut or not call.complete:
-        out.reason, out.detail = "truncated", "the stream ended inside the call"
+        out.reason, out.detail = "truncated", "the stream ended inside the call" if cut else "the call breaks off"
         if call.name is not None:
             out.name = _resolve(call, offer, by_id)[1]
         return out

@@ -25,6 +25,11 @@ def byte_class(members: Iterable[int]) -> bytes:
     return b"".join(b"\\x%02x" % member for member in sorted(members))
 
 
+def _one_of(members: list[int]) -> bytes:
+    """A pattern of these bytes. A class takes longer to compile than a literal."""
+    return b"\\x%02x" % members[0] if len(members) == 1 else b"[" + byte_class(members) + b"]"
+
+
 class _Node:
     """A trie node of the first bytes of markers."""
 
@@ -64,7 +69,7 @@ def _pattern(exact: _Node | None, loose: _Node | None, depth: int) -> bytes:
     after: dict[bytes, list[int]] = {}
     for place, bytes_ in (_places(exact, loose) if depth else {}).items():
         after.setdefault(_pattern(*place, depth - 1), []).extend(bytes_)
-    branches = [b"[" + byte_class(bytes_) + b"]" + more for more, bytes_ in after.items()]
+    branches = [_one_of(bytes_) + more for more, bytes_ in after.items()]
     return b"(?:" + b"|".join([*branches, rb"\Z"]) + b")" if branches else b""
 
 
@@ -77,7 +82,7 @@ def _text_pattern(exact: _Node | None, loose: _Node | None, depth: int) -> str:
             after.setdefault(_text_pattern(*place, depth - 1), []).extend(ascii_)
         else:
             beyond = [r"[^\x00-\x7f]"]
-    branches = [f"[{byte_class(ascii_).decode()}]{more}" for more, ascii_ in after.items()] + beyond
+    branches = [_one_of(ascii_).decode() + more for more, ascii_ in after.items()] + beyond
     return "(?:" + "|".join([*branches, r"\Z"]) + ")" if branches else ""
 
 
@@ -138,8 +143,8 @@ class Sentinels:
     """
 
     __slots__ = (
-        "_compiled", "_elastic", "_folded", "_given", "_longest", "_near", "_plain", "_plain_loose", "_sizes", "_whole",
-        "exact", "leads", "literals", "loose",
+        "_compiled", "_elastic", "_folded", "_given", "_longest", "_near", "_plain", "_plain_loose", "_short", "_sizes",
+        "_whole", "exact", "leads", "literals", "loose",
     )  # fmt: skip
 
     exact: tuple[bytes, ...]
@@ -150,7 +155,8 @@ class Sentinels:
     _plain_loose: tuple[bytes, ...]
     _whole: frozenset[bytes]
     _folded: frozenset[bytes]
-    _sizes: tuple[int, ...]
+    _short: tuple[int, ...]  # lengths of the literals, the longest first: of those shorter than a head,
+    _sizes: dict[bytes, tuple[int, ...]]  # and by their heads, with the short ones
     _longest: int
     # By their first bytes: the markers with parts that vary, each with whether its case counts.
     _elastic: dict[bytes, list[tuple[_Elastic, bool]]]
@@ -190,25 +196,35 @@ class Sentinels:
         self._plain_loose = tuple(literal for literal in loose if not _SPLIT.search(literal))
         self._whole = frozenset(self._plain)
         self._folded = frozenset(self._plain_loose)
-        self._sizes = tuple(sorted({len(literal) for literal in (*self._plain, *self._plain_loose)}, reverse=True))
+        plain = (*self._plain, *self._plain_loose)
+        self._short = tuple(sorted({len(literal) for literal in plain if len(literal) < _NEAR}, reverse=True))
+        sizes: dict[bytes, set[int]] = {}
+        for literal in plain:
+            if len(literal) >= _NEAR:
+                sizes.setdefault(literal[:_NEAR].lower(), set(self._short)).add(len(literal))
+        self._sizes = {head: tuple(sorted(some, reverse=True)) for head, some in sizes.items()}
         varying = [(_Elastic(literal), True) for literal in exact if _SPLIT.search(literal)]
         varying += [(_Elastic(literal), False) for literal in loose if _SPLIT.search(literal)]
         self._elastic = {}
         for one, strict in varying:
             self._elastic.setdefault(one.head[:_NEAR].lower(), []).append((one, strict))
-        self._longest = max([*self._sizes[:1], *(one.longest for one, _ in varying)], default=0)
+        self._longest = max([*map(len, plain), *(one.longest for one, _ in varying)], default=0)
 
     @property
     def near(self) -> bytes:
         """A pattern of where a marker may start, by its first bytes. It never matches if there is no marker."""
         if self._near is None:
-            self._near = _pattern(*self._tries(), _NEAR)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
+            self._near = self.within(_NEAR)
         return self._near
+
+    def within(self, depth: int) -> bytes:
+        """The same by this many first bytes: the fewer, the sooner compiled, and the more often it is wrong."""
+        return _pattern(*self._tries(), depth)[: -len(rb"|\Z)")] + b")" if self.literals else rb"(?!)"
 
     def near_in_text(self) -> list[str]:
         """``near`` for a piece of text: a branch for each character that a marker begins with, ASCII alone."""
         return [
-            f"[{byte_class([byte]).decode()}]{_text_pattern(*place, _NEAR - 1)}"
+            f"{_one_of([byte]).decode()}{_text_pattern(*place, _NEAR - 1)}"
             for place, bytes_ in _places(*self._tries()).items()
             for byte in bytes_
             if byte < 0x80
@@ -231,10 +247,11 @@ class Sentinels:
             return CUT
         stretch = self._stretch(word)[0] if self._elastic else NONE
         folded = word.lower() if self._folded else b""
-        for size in self._sizes:
+        most = len(word)
+        for size in self._sizes.get(word[:_NEAR].lower(), self._short):
             if size <= stretch:
                 break
-            if size <= len(word) and (word[:size] in self._whole or folded[:size] in self._folded):
+            if size <= most and (word[:size] in self._whole or folded[:size] in self._folded):
                 return size
         return max(stretch, NONE)
 
@@ -280,12 +297,14 @@ class Sentinels:
 
     def _begins_elastic(self, word: bytes) -> bool:
         key = word[:_NEAR].lower()
-        for head, some in self._elastic.items():
-            if head == key or (len(key) < _NEAR and head.startswith(key)):
-                for one, strict in some:
-                    if one.at(word if strict else word.lower()) == CUT:
-                        return True
-        return False
+        if len(key) < _NEAR:
+            return any(
+                one.at(word if strict else word.lower()) == CUT
+                for head, some in self._elastic.items()
+                if head.startswith(key)
+                for one, strict in some
+            )
+        return any(one.at(word if strict else word.lower()) == CUT for one, strict in self._elastic.get(key, ()))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (sentinels, (self.exact, self.loose))

@@ -165,14 +165,27 @@ def _fit(value: Any, shape: Shape, where: str, depth: int, repairs: list[Repair]
     if not shape.fits(value):
         read = _read(value, shape)
         if read is None:
-            return value
-        repairs.append(_repair(read[1], where, value, read[0]))
+            return _alone(value, shape, where, depth, repairs)
+        # Both as JSON: "2" became 2.
+        repairs.append(_repair(read[1], where, _as_json(value), _as_json(read[0])))
         value = read[0]
     if type(value) is dict:
         return _fit_members(value, value.items(), shape, where, depth, repairs)
     if type(value) is list and shape.item is not None:
         return _fit_members(value, enumerate(value), shape, where, depth, repairs)
     return value
+
+
+def _alone(value: Any, shape: Shape, where: str, depth: int, repairs: list[Repair]) -> Any:
+    """An object where a list of objects is wanted is its one element, if it has their shape once it is coerced."""
+    if type(value) is not dict or "array" not in shape.types or shape.item is None:
+        return value
+    inner: list[Repair] = []
+    fit = _fit(value, shape.item, f"{where}[0]", depth + 1, inner)
+    if not shape.item.accepts(fit):
+        return value
+    repairs += [_repair("coerced", where, value, [value]), *inner]
+    return [fit]
 
 
 def _fit_members(
@@ -423,12 +436,13 @@ def _repair(kind: str, where: str, before: Any, after: Any) -> Repair:
     return Repair(kind, encodable(where[:MAX_REPAIR_TEXT]), _shown(before), _shown(after))
 
 
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
+
+
 def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        text = value
-    else:
-        try:
-            text = json.dumps(value, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
-            text = type(value).__name__
+    text = value if isinstance(value, str) else _as_json(value)
     return text[:MAX_REPAIR_TEXT].encode("utf-8", "backslashreplace").decode()

@@ -60,6 +60,10 @@ class Role:
     attributes: bool = False  # its tag may carry attributes, and is not at its end yet
     unclosed: bytes = b""  # a body that begins with one of these needs no closer
 
+    def bound(self, target: Any) -> Role:
+        """The same role with what it leads to."""
+        return Role(self.kind, self.literal, self.special, self.grammar, target, self.attributes, self.unclosed)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -87,6 +91,7 @@ class Tables:
     # What a fence of this language holds: calls, reasoning or a result.
     fences: dict[str, Envelope | Literal["reasoning", "result"]] = field(default_factory=dict)
     bare: Envelope | None = None
+    sections: dict[str, Envelope] = field(default_factory=dict)  # by grammar: calls as JSON, right inside its section
     headed: bool = False  # a name may stand before a token that follows it in a header, with no opener before it
     ends: frozenset[bytes] = frozenset()  # tokens that end a section which the prompt opened
     reserved: frozenset[str] | None = None  # elements are on if this is a set

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from .attributes import PLAIN_END, TagEnd
+from .attributes import TagEnd, ending_by
 from .blocks import Envelope, Use
 from .bodies import BODIES
 from .bodies.nested import Elements
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _BLANKS: Final = "{blanks}"
 _FENCES: Final = ("```", "~~~")  # as closers these are known to the machine
+_STOPS: Final = 3  # bytes of a marker in the pattern that text is scanned with, the largest of all
 _OPENERS: Final = (Kind.OPEN, Kind.TAG, Kind.WRAP, Kind.FRAME, Kind.TURN, Kind.SIGIL)
 
 
@@ -73,11 +74,7 @@ class _Family:
     @property
     def ending(self) -> TagEnd:
         """How its tags end."""
-        return (
-            TagEnd(self.tag_end, _encode(start for pair in self.starts for start in pair))
-            if self.tag_end
-            else PLAIN_END
-        )
+        return ending_by(self.tag_end, _encode(start for pair in self.starts for start in pair) if self.tag_end else ())
 
     def opening(self, words: Iterable[str]) -> Iterator[str]:
         """All openers of these words."""
@@ -155,7 +152,7 @@ class _Union:
             marks=marks,
             special=_exact(role for role in self.roles.values() if role.special and role.kind in _OPENERS),
             specials=_exact(role for role in self.inside if role.special),
-            stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.near),
+            stop=re.compile(rb"\n|`|~|<(?=[A-Za-z_]|\Z)|" + marks.within(_STOPS)),
             lead=_lead(marks),
             own=_encode(dict.fromkeys(self.own)),
             ends=frozenset(self.ends),
@@ -406,13 +403,17 @@ class _Union:
             if self._spoken(framing.grammar):
                 tables.stripped = frame.name
         frames = {frame.name: frame for frame in tables.frames}
-        targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses}
+        targets: dict[Kind, Mapping[str, Any]] = {Kind.OPEN: envelopes, Kind.TAG: uses, Kind.FRAME: frames}
         for key, role in self.roles.items():
-            if role.kind in targets:
-                role = replace(role, target=targets[role.kind][role.target])
-            elif role.kind is Kind.FRAME:
-                role = replace(role, target=frames[role.target])
-            tables.roles[key] = role
+            found = targets.get(role.kind)
+            tables.roles[key] = role if found is None else role.bound(found[role.target])
+        closers = _exact(role for role in self.roles.values() if _ends_section(role))
+        within = replace(plain, close=closers)
+        inside = {**common, "around": within}
+        for role in self.roles.values():
+            if role.kind is Kind.WRAP or (role.kind is Kind.SIGIL and role.target.section):
+                use = Use(BODIES["json_call"], role.grammar, inside)
+                tables.sections[role.grammar] = Envelope(role.grammar, within, (use,), closes=False)
         tables.headed = any(envelope.shared for envelope in envelopes.values())
         self._forms(tables, envelopes)
 
@@ -509,14 +510,19 @@ class _Union:
             tuple(family.call),
             tuple(family.wrapper),
         )
-        entities = any(
-            one.get("entities") and self._spoken(grammar)
+        spoken = [
+            (one, grammar)
             for grammar in self.grammars
+            if self._spoken(grammar)
             for one in grammar.reads.get("tags", ())
+        ]
+        entities = any(one.get("entities") for one, _ in spoken)
+        verbatim = any(
+            one.get("verbatim") and one.get("of", owner.name) == family.grammar.name for one, owner in spoken
         )
         return {
             "tags": tags, "styles": styles, "special": family.special, "entities": entities, "escaped": family.escaped,
-            "elements": elements,
+            "elements": elements, "verbatim": verbatim,
         }  # fmt: skip
 
     def _envelope(
@@ -535,6 +541,7 @@ class _Union:
         quotes = tuple(quote for _, one, _ in entry.bodies for quote in one.get("quotes", ())) or self.quotes
         around = replace(plain, close=close, quotes=sentinels(_encode(quotes)))
         uses: dict[str, list[Use]] = {"plain": [], "named": [], "headed": []}
+        behind: dict[bytes, list[Use]] = {}
         for _, one, grammar in sorted(entry.bodies, key=lambda item: item[0]):
             settings = {**one.get("settings", {}), **common, "around": around, "quotes": quotes}
             if one["syntax"] == "pairs":
@@ -544,8 +551,12 @@ class _Union:
                 settings |= families[settings.get("of", grammar.name)]
             use = Use(BODIES[one["syntax"]], grammar.name, settings)
             places = [place for place in ("named", "headed") if one.get(place)] or ["plain"]
+            separators = one.get("behind", ()) if "headed" in places else ()
+            for separator in separators:
+                behind.setdefault(separator.encode(), []).append(use)
             for place in places:
-                uses[place].append(use)
+                if place != "headed" or not separators:
+                    uses[place].append(use)
         if entry.headers and not uses["headed"]:
             owner = next((grammar for _, _, grammar in entry.open), self.grammars[0])
             raise GrammarError(owner.file, "envelope.headers", f"{name!r} has no [[body]] with headed = true")
@@ -557,6 +568,7 @@ class _Union:
             uses=tuple(uses["plain"]),
             named=tuple(uses["named"]),
             headed=tuple(uses["headed"]),
+            behind={separator: (*uses["headed"], *more) for separator, more in behind.items()},
             inner=NOTHING if entry.headers else self._of(Kind.OPEN, Kind.TAG, Kind.WRAP),
             tags=self._of(Kind.TAG) if entry.headers else NOTHING,
             separators=sentinels(tuple(spellings)),
@@ -572,6 +584,10 @@ class _Union:
             wordy=any(map(Envelope.is_wordy, spellings)),
             unbracketed=any(not use.body.bracketed for use in uses["headed"]),
         )
+
+
+def _ends_section(role: Role) -> bool:
+    return role.kind is Kind.UNWRAP or (role.kind is Kind.SIGIL and role.target.section is False)
 
 
 def _owns(grammar: Grammar, section: str) -> bool:
@@ -622,10 +638,13 @@ def _lead(marks: Sentinels) -> re.Pattern[str]:
 
 def _template(header: str, separators: tuple[str, ...]) -> tuple[str, ...]:
     """Split ``{id}SEP{name}`` at its separators: text, separator, text and so on."""
-    if not separators:
-        return (header,)
-    parts = re.split(f"({'|'.join(map(re.escape, separators))})", header)
-    return tuple(parts if parts[-1] else parts[:-1])
+    parts: list[str] = []
+    i = 0
+    while found := [(place, one) for one in separators if (place := header.find(one, i)) >= 0]:
+        place, separator = min(found)
+        parts += [header[i:place], separator]
+        i = place + len(separator)
+    return tuple(parts + [header[i:]] * (i < len(header)))
 
 
 @lru_cache(maxsize=64)
@@ -655,6 +674,6 @@ def _asks(grammar: Grammar) -> bool:
     return bool(
         "frame" in data
         or any("needs_model" in one or "ends" in one for one in data.get("reasoning", ()))
-        or any(one.get("entities") for one in data.get("tags", ()))
+        or any(one.get("entities") or one.get("verbatim") for one in data.get("tags", ()))
         or any(one.get("reads") == "reasoning" for one in data.get("fence", ()))
     )

@@ -38,6 +38,7 @@ FIND: Final = {
 }
 TOOLS: Final[list[dict[str, Any]]] = [TIDE, PING, FIND]
 TEXTUAL: Final = [one for one in dialects().values() if one.writes]
+EXACT: Final = [one.exact() for one in TEXTUAL if one.has_exact]
 TALK: Final[list[dict[str, Any]]] = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "Tide in Sines?"},
@@ -57,7 +58,7 @@ TALK: Final[list[dict[str, Any]]] = [
 
 
 def named(one: Dialect) -> str:
-    return one.name
+    return f"{one.name}-exact" if one.is_exact else one.name
 
 
 def pieces() -> Iterator[str]:

@@ -169,6 +169,10 @@ CONVERSATIONS: Final[dict[str, list[dict[str, Any]]]] = {
 }
 
 
+# Those of which the prompts are recorded, too.
+ASKED: Final = ("one call", "two calls one after the other")
+
+
 def sources() -> list[Source]:
     """The templates of tests/chat_templates.toml."""
     return list(tomllib.loads((_HERE / "chat_templates.toml").read_text(encoding="utf-8"))["template"])
@@ -207,16 +211,23 @@ def _template(path: Path) -> Any:
     return environment.from_string(path.read_text(encoding="utf-8"))
 
 
-def rendered(source: Source, path: Path, messages: list[dict[str, Any]]) -> str:
-    """What the template makes of a conversation, as far as it is compared."""
+def rendered(source: Source, path: Path, messages: list[dict[str, Any]], asking: bool = False) -> str:
+    """What the template makes of a conversation, as far as it is compared. ``asking``: with the generation prompt."""
     prompt: str = source.get("prompt", "")
     text: str = _template(path).render(
         messages=[_as_taken(source, message) for message in messages],
         tools=TOOLS[-1:] if source.get("tools") else None,
         bos_token=source.get("bos", ""),
-        add_generation_prompt=bool(prompt),
+        add_generation_prompt=bool(prompt) or asking,
     )
-    return text.partition(source.get("behind", ""))[2].removesuffix(prompt) if "behind" in source else text
+    if "behind" in source:
+        text = text.partition(source["behind"])[2]
+    return text if asking else text.removesuffix(prompt)
+
+
+def asked(messages: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The beginnings of a conversation at which the model is asked for a turn."""
+    return [messages[:place] for place, one in enumerate(messages) if place and one["role"] == "assistant"]
 
 
 def _as_taken(source: Source, message: dict[str, Any]) -> dict[str, Any]:
@@ -249,7 +260,10 @@ def _made() -> Iterator[dict[str, Any]]:
             continue
         for title, messages in CONVERSATIONS.items():
             if title not in source.get("without", ()):
-                yield {**told, "title": title, "text": rendered(source, path, messages)}
+                line = {**told, "title": title, "text": rendered(source, path, messages)}
+                if title in ASKED:
+                    line["asked"] = [rendered(source, path, start, asking=True) for start in asked(messages)]
+                yield line
 
 
 if __name__ == "__main__":

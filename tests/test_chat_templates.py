@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzz.literals import marker_literals
 from streamscrub.dialects import dialect, dialects
 
-from .record_templates import CONVERSATIONS, TOOLS, Source, calling, found, recordings, rendered, result, sources
+from .record_templates import CONVERSATIONS, TOOLS, Source, asked, calling, found, recordings, rendered, result, sources
 
 RECORDINGS: Final = recordings()
 SOURCES: Final = {source["dialect"]: source for source in sources()}
@@ -33,6 +33,17 @@ def test_a_dialect_writes_the_bytes_of_the_template(record: dict[str, Any]) -> N
         assert written != record["text"]
     else:
         assert written == record["text"]
+
+
+@pytest.mark.parametrize("record", [one for one in RECORDINGS if "asked" in one], ids=titled)
+def test_a_prompt_has_the_bytes_of_the_template(record: dict[str, Any]) -> None:
+    one = dialect(record["dialect"]).exact()
+    starts = asked(CONVERSATIONS[record["title"]])
+    assert [one.transcript(start, TOOLS, add_generation_prompt=True) for start in starts] == record["asked"]
+
+
+def test_every_template_was_asked_for_a_turn() -> None:
+    assert {one["dialect"] for one in RECORDINGS if len(one.get("asked", ())) > 2} == set(SOURCES)
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
@@ -98,7 +109,10 @@ def test_the_recordings_are_what_the_templates_write(record: dict[str, Any]) -> 
     source = SOURCES[record["dialect"]]
     path = opened(source)
     assert all(source[key] == record[key] for key in ("package", "version", "file"))
-    assert rendered(source, path, CONVERSATIONS[record["title"]]) == record["text"]
+    messages = CONVERSATIONS[record["title"]]
+    assert rendered(source, path, messages) == record["text"]
+    if "asked" in record:
+        assert [rendered(source, path, start, asking=True) for start in asked(messages)] == record["asked"]
 
 
 # Texts seldom hold a marker by chance; where one does it is escaped, which no template does.

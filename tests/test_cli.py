@@ -132,7 +132,7 @@ def test_many_repairs_are_told_on_a_short_line() -> None:
     assert len(line) < 1500
     assert line.endswith("; 28 more")
     assert console.told([]) == ""
-    assert console.told([Repair("coerced", "arguments.n", "", "null")]) == 'n: "" -> null'
+    assert console.told([Repair("coerced", "arguments.n", '""', "null")]) == 'n: "" -> null'
     assert console.told([Repair("null_omitted", "arguments.n", "null")]) == "null_omitted (n): null -> nothing"
 
 

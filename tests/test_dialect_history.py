@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -23,7 +23,7 @@ from streamscrub.dialects import (
     wire,
 )
 
-from .dialect_material import PING, TALK, TEXTUAL, TOOLS, named
+from .dialect_material import EXACT, PING, TALK, TEXTUAL, TOOLS, named
 from .test_dialects import CASES, cases_of, check
 
 WIRE: list[dict[str, Any]] = [
@@ -230,3 +230,49 @@ def test_messages_that_are_none_are_refused() -> None:
     for wrong in ("hi", {"content": "x"}, {"role": "user", "content": 7}, {"role": "tool", "content": 7}):
         with pytest.raises(TypeError):
             dialect("hermes").encode([wrong])
+
+
+# -- what models write
+
+# Arguments as a model wrote them, and as the library reads them.
+WRITTEN: Final[list[tuple[str, dict[str, Any]]]] = [
+    ('{"days": "1"}', {"days": 1}), ('{"days": null, "harbor": "Sines"}', {"harbor": "Sines"}),
+    ('{"harbor": 5}', {"harbor": "5"}), ("{'harbor': 'Sines'}", {"harbor": "Sines"}),
+    ('{"harbor": "a\nb"}', {"harbor": "a\nb"}), ('"{\\"days\\": 1}"', {"days": 1}), ("null", {}), (" ", {}),
+    ('{"harbor": "\\ud800"}', {"harbor": "\ufffd"}), ('{"not declared": 1}', {"not declared": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", [*TEXTUAL, *EXACT], ids=named)
+def test_a_call_that_does_not_fit_is_replayed_as_it_is_read(one: Dialect) -> None:
+    """A model may write it through the provider's channel; the conversation goes on in another dialect."""
+    for text, arguments in WRITTEN:
+        calls = [{"id": "c1", "name": "get_tide", "arguments": text}, {"id": "c2", "name": "ping", "arguments": "{}"}]
+        talk = [*TALK[:2], {"role": "assistant", "content": None, "calls": calls}]
+        for content in (one.encode(talk, TOOLS)[-1]["content"], one.replay(talk, TOOLS)[-1]["content"]):
+            tide, ping = one.parse(content, TOOLS).calls
+            assert (tide.name, ping.name, ping.arguments) == ("get_tide", "ping", {})
+            # A dialect that marks types carries a number that should have been a text.
+            assert tide.arguments in (arguments, {"harbor": 5})
+        if "transcript" in one.table:
+            assert one.transcript(talk, TOOLS)
+
+
+def test_a_call_that_is_not_read_is_not_replayed() -> None:
+    for text in ("[1]", '{"harbor": "Si', '{"days": NaN}'):
+        talk = [{"role": "assistant", "content": None, "calls": [{"name": "get_tide", "arguments": text}]}]
+        with pytest.raises(ValueError, match="get_tide"):
+            dialect("hermes").encode(talk, TOOLS)
+
+
+def test_records_that_say_nothing_come_back_as_they_were() -> None:
+    call = {"function": {"name": "ping", "arguments": "{}"}, "index": 0}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": None},
+        {"role": "assistant", "content": None, "refusal": "No.", "reasoning_content": None, "tool_calls": None},
+        {"role": "assistant", "content": "", "reasoning_content": [{"text": "Hm."}], "tool_calls": []},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": None, "content": None},
+        {"role": "tool", "tool_call_id": "", "content": []},
+    ]
+    assert wire(read_wire(messages)) == messages

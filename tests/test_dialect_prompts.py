@@ -240,7 +240,14 @@ def test_k_forced_choice_in_words() -> None:
         assert (made.tools, made.tool_choice) == (None, None)
     assert one.prepare(talk, [PING], "required").messages[0]["content"].endswith("at least one tool in this reply.")
     assert one.prepare(talk, [PING], {"type": "any"}).messages == one.prepare(talk, [PING], "required").messages
-    assert one.prepare(talk, [PING], "none").messages == talk
+    nothing: tuple[Any, ...] = ("none", {"type": "none"})
+    for choice in nothing:
+        made = one.prepare(talk, [PING], choice)
+        assert (made.messages, made.tools, made.tool_choice, made.registry) == (talk, None, None, ())
+        (call,) = one.parse(one.render_calls([("ping", {})]), made.registry).rejected
+        assert call.reason == "unknown_tool"
+    with pytest.raises(ValueError, match="the forced tool 'pong' is not offered; offered: ping"):
+        one.prepare(talk, [PING], {"name": "pong"})
     assert one.prepare(talk, [], "auto").messages == talk
     native = dialect("native").prepare(talk, [PING], "required")
     assert (native.messages, native.tools, native.tool_choice) == (talk, [PING], "required")

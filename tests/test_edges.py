@@ -72,6 +72,12 @@ ROWS: Final[list[Row]] = [
     ("Hi. <|start|>assi", "length", "Hi. ", [], []),
     ("Hi. <|start|>assistant t", "length", "Hi. ", [], []),
     ("Hi. <|start|>assistant\n", "stop", "Hi. ", [], []),
+    # A recipient that the stream cut: of a message that is no call, or of a call.
+    ("Hi. <|start|>assistant to=sel", "length", "Hi. ", [], []),
+    ("Hi. <|start|>assistant to=us", "stop", "Hi. ", [], []),
+    ("Hi. <|channel|>commentary to=assis", "stop", "Hi. ", [], []),
+    ("Hi. <|start|>assistant to=noo", "stop", "Hi. ", [], [("truncated", None)]),
+    ("Hi. <|start|>assistant to=noop<|mess", "stop", "Hi. ", [], [("truncated", "noop")]),
     ("<|channel|>Noon.", "stop", "Noon.", [], []),
     ("<|start|>assistant<i>" + 400 * "a", "stop", "<i>" + 400 * "a", [], []),
     ("```tool_code\nnoop()\n```\n```tool_outputs\npong\n```\nok", "stop", "ok", [NOOP], []),

@@ -92,6 +92,7 @@ def test_a_shipped_file_is_valid_and_read_in_two_parts_that_make_the_whole(name:
     grammar = shipped()[name]
     whole = Grammar.load(FOLDER / grammar.file)
     assert whole.data == grammar.data
+    assert grammar.data is grammar.data  # the rest of the file is parsed once
     assert set(whole.data) - set(grammar.reads) <= {"render", "dialect", "wording", "example"}
 
 

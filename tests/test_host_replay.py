@@ -32,7 +32,7 @@ from streamscrub.host import (
     replay_batch,
     session_record,
 )
-from streamscrub.host.replay import VERDICTS, case_of, compare
+from streamscrub.host.replaying import VERDICTS, case_of, compare
 from streamscrub.host.sessions import Outcome, Saved, Seen, outcome_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent

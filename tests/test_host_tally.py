@@ -85,6 +85,11 @@ def test_model_ids_that_somebody_makes_up_are_bounded() -> None:
     assert tally.models[OTHERS].responses == 2
 
 
+def test_the_summary_of_nothing_is_no_rate() -> None:
+    assert Counts(responses=3).summary == Counts(rejected_unknown_tool=1).summary == "no calls"
+    assert Counts(rejected_malformed=1).summary == "0/1 clean (0%)"
+
+
 def test_the_table_has_the_least_reliable_first() -> None:
     tally = Tally({"good": Counts(1, 4), "bad": Counts(2, 8, 2, 1, rejected_truncated=2), "": Counts(1)})
     tally.give_up("bad")

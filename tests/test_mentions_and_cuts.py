@@ -545,3 +545,80 @@ def test_a_lone_tag_of_tokens_in_an_inline_span_is_text(tag: str) -> None:
     text = f"Use `{tag}` here. Then more."
     result = read(text)
     assert (result.text, result.calls, result.rejected) == (text, [], [])
+
+
+LISTED: Final = '{"name": "list_jobs", "arguments": {}}'
+
+
+@pytest.mark.parametrize("opener", ["[TOOL_CALLS]", "<tool_call>", "<|tool_call|>"])
+@pytest.mark.parametrize(
+    "words", ["Now prose.", "- one\n- two", "“Done.”", "(see)", "`x` it is", "<b>x</b>", "Über", "กข"]
+)
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_words_behind_a_call_in_a_list_end_a_list_without_its_bracket(opener: str, words: str, finish: str) -> None:
+    result = read(f"{opener}[{CALL},\n{LISTED}\n\n{words}", finish)
+    assert calls(result) == [RUN, ("list_jobs", {})]
+    assert result.text == words
+    assert [repair.kind for repair in result.calls[0].repairs] == []
+    assert "missing_bracket" in [repair.kind for repair in result.calls[1].repairs]
+
+
+def test_what_may_still_be_a_list_of_calls_is_one() -> None:
+    assert calls(read(f"[TOOL_CALLS][{CALL} {LISTED}, {CALL}] ok")) == [RUN, ("list_jobs", {}), RUN]
+    assert reasons(read(f"[TOOL_CALLS][{CALL}", "length")) == [("truncated", "run_cmd")]
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_an_opener_with_a_lone_name_at_the_end_is_text_if_soft_and_cut_if_a_token(finish: str) -> None:
+    """Where a name may stand first. With an ordinary end a soft opener was only mentioned."""
+    for opener in ("<tool_call>", "<iquest_tool_call>", "<function_calls>"):
+        result = read(f"Hi {opener}list_jobs", finish)
+        cut = finish == "length"
+        assert result.text == ("Hi " if cut else f"Hi {opener}list_jobs")
+        assert (result.calls, reasons(result)) == ([], [("truncated", None)] * cut)
+    for opener in ("<ifm|tool_call>", "<|tool_call|>", "<｜tool▁call▁begin｜>", "<|tool_call_start|>"):
+        result = read(f"Hi {opener}list_jobs", finish)
+        assert (result.text, result.calls, reasons(result)) == ("Hi ", [], [("truncated", None)])
+
+
+@pytest.mark.parametrize("opener", ["<xai:function_call", '<cofl:tool_call id="0"', "<tool_call", "<longcat_tool_call"])
+def test_words_behind_a_soft_opener_with_a_name_are_words(opener: str) -> None:
+    for name in ("list_jobs", "run_cmd", "nothing"):
+        for rest in (" is a tag.", " words\nmore", "\nwords"):
+            text = f'The {opener} name="{name}">{rest}'
+            result = read(text)
+            assert (result.text, result.calls, result.rejected) == (text, [], [])
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        ("function call<|rol", "function call"),
+        ("A function call<|role_sep|", "A function call"),
+        ("list_jobs<|content_inv", "list_jobs"),
+        ("to=list_jobs<|chan", "to=list_jobs"),
+        ("call ]<]mini", "call "),
+        ("<|channel|>final<|message|>Hi.<|end|>assistant<|chan", "Hi."),
+        ("function call<|", "function call<|"),
+        ("list_jobs<|what", "list_jobs<|what"),
+    ],
+)
+def test_the_start_of_a_token_behind_held_words_is_no_text(text: str, visible: str, finish: str) -> None:
+    assert read(text, finish).text == visible
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<invoke name="run_cmd"><parameter name="cmd">' + 40 * "x" + '<parameter name="days">3</invoke> ok',
+        f'<｜DSML｜function_calls>\n{CALL}\n```json\n[{{"name": "run//_cmd", "arguments": {{}}}}]\n```\n</｜',
+        f"[TOOL_CALLS][{CALL}, {CALL}]\n</",
+        f"<tool_call>[{CALL[:-1]}{8 * ' '}}} and</tool_call> x",
+        '<invoke name="run_cmd"><parameter name="cmd">' + 20 * " " + "<![CDATA[</parameter>]]></parameter></invoke> ok",
+    ],
+)
+def test_a_block_that_is_too_large_is_the_same_however_it_is_cut(text: str) -> None:
+    for finish in ("stop", "length"):
+        for limit in (32, 48, 64):
+            scrub_all_ways(text, TOOLS, finish, max_call_bytes=limit)

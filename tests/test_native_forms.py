@@ -344,3 +344,106 @@ def test_results_of_the_prompt_are_fabricated() -> None:
         ToolCall,
         Text,
     ]
+
+
+CODE: Final = {
+    "lines": ("<function_calls>\n", "\n</function_calls>"),
+    "lines without a closer": ("<function_calls>\n", ""),
+    "a fence": ("```tool_code\n", "\n```"),
+    "a tag": ("<tool_call>", "</tool_call>"),
+}
+BAD: Final = ('find(q="rook"', "find(q=a+b)", "find(bogus=1)", "find(top=3 4)", "find([1)")
+
+
+@pytest.mark.parametrize(("opener", "closer"), CODE.values(), ids=CODE)
+@pytest.mark.parametrize("bad", BAD)
+def test_a_line_that_is_no_call_costs_no_other_line(opener: str, closer: str, bad: str) -> None:
+    result = scrub_all_ways(f'{opener}ping()\n{bad}\nfind(q="owl")\nping(){closer}', TOOLS, "stop")
+    assert [(call.name, call.arguments) for call in result.calls] == [PING, ("find", {"q": "owl"}), PING]
+    assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "find")]
+
+
+@pytest.mark.parametrize(("opener", "closer"), CODE.values(), ids=CODE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'find(q="a\nping()\nb',
+        'find(q="print("x"\nping()\n',
+        "find(bogus=1, q='''a\nping()\nb''')",
+        'find(q=a+b, x="c"\nping()\n")',
+        "find(top=\nping()\n",
+        "find(q='a',\nping()\n",
+    ],
+)
+def test_a_line_that_may_belong_to_the_call_before_it_does_not_run(opener: str, closer: str, text: str) -> None:
+    assert scrub_all_ways(opener + text + closer, TOOLS, "stop").calls == []
+
+
+def test_a_bad_call_in_a_list_costs_no_other() -> None:
+    result = scrub_all_ways("<|tool_call_start|>[ping(), find(bogus=1), ping()]<|tool_call_end|>", TOOLS, "stop")
+    assert [call.name for call in result.calls] == ["ping", "ping"]
+    assert [(one.reason, one.name) for one in result.rejected] == [("malformed", "find")]
+
+
+SECTIONS: Final = {
+    "dsml": ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+    "minimax_m3": ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>"),
+    "deepseek": ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    "kimi_k2": ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize("form", ["{0}", "\n{0}\n{1}\n", "[{0}, {1}]", "\n```json\n{0}\n```\n", "{0} and words"])
+def test_a_call_as_json_right_inside_a_section_is_a_call(name: str, form: str) -> None:
+    opener, closer = SECTIONS[name]
+    body = form.format('{"name": "find", "arguments": {"q": "rook", "top": 3}}', '{"name": "ping", "arguments": {}}')
+    result = scrub_all_ways(f"Now.{opener}{body}{closer} Done.", TOOLS, "stop")
+    assert [(call.name, call.arguments, call.grammar) for call in result.calls] == [
+        (*FIND, name), *[(*PING, name)] * ("{1}" in form),
+    ]  # fmt: skip
+    assert (result.text, result.rejected) == ("Now. Done.", [])
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_an_object_in_a_section_that_is_no_call_is_rejected_and_words_are_dropped(name: str) -> None:
+    opener, closer = SECTIONS[name]
+    for body, finish, reasons in (
+        ('{"name": "fly", "arguments": {}}', "stop", [("unknown_tool", "fly")]),
+        ('{"q": 1}', "stop", [("malformed", None)]),
+        ('{"name": "find", "arguments": {"q": "ro}}', "stop", [("malformed", "find")]),
+        ("{q} or [1]", "stop", []),
+    ):
+        result = scrub_all_ways(f"{opener}\n{body}\n{closer}Done.", TOOLS, finish)
+        assert [(one.reason, one.name) for one in result.rejected] == reasons
+        assert (result.text, result.calls) == ("Done.", [])
+    cut = scrub_all_ways(f'{opener}{{"name": "find", "arguments": {{"q": "ro', TOOLS, "length")
+    assert [(one.reason, one.name) for one in cut.rejected] == [("truncated", "find")]
+
+
+@pytest.mark.parametrize("rest", ["]~b]user\nHi", "]<]minimax[>[</tool_call>"])
+def test_a_bracket_that_begins_a_token_is_no_padding_of_a_body(rest: str) -> None:
+    result = scrub_all_ways(f'[TOOL_CALLS][{{"name": "ping", "arguments": {{}}}}]{rest}', TOOLS, "stop")
+    assert [(call.name, call.repairs) for call in result.calls] == [("ping", ())]
+    assert result.text == ""
+
+
+def test_a_message_to_a_tool_that_takes_text_is_its_only_required_string() -> None:
+    text = {"type": "object", "properties": {"cmd": _STRING, "n": {"type": "integer"}}, "required": ["cmd"]}
+    tools = [*TOOLS, {"name": "run", "parameters": text}]
+    opener, ends = "<|message_model|>{}<|content_invoke_tool_text|>", "<|end_message|>"
+    for name, body, finish, calls, rejected in (
+        ("run", "ls {x}\n</tool_call>", "stop", [("run", {"cmd": "ls {x}\n</tool_call>"})], []),
+        ("run", '{"name": "run", "args": {"cmd": "ls"}}', "stop", [("run", {"cmd": "ls"})], []),
+        ("ping", "", "stop", [PING], []),
+        ("find", "rook", "stop", [], [("malformed", "find")]),
+        ("fly", "away", "stop", [], [("unknown_tool", "fly")]),
+    ):
+        result = scrub_all_ways(opener.format(name) + body + ends + "Ok", tools, finish)
+        assert [(call.name, call.arguments) for call in result.calls] == calls
+        assert [(one.reason, one.name) for one in result.rejected] == rejected
+        assert result.text == "Ok"
+    cut = scrub_all_ways(opener.format("run") + "ls", tools, "length")
+    assert [(one.reason, one.name) for one in cut.rejected] == [("truncated", "run")]
+    words = scrub_all_ways("<|message_model|>run<|content_invoke_tool_json|>ls<|end_message|>", tools, "stop")
+    assert [(one.reason, one.name) for one in words.rejected] == [("malformed", "run")]

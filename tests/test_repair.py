@@ -38,7 +38,7 @@ def kinds(text: str, **options: Any) -> set[str]:
 # One table of damage: text, value, kinds of repair. The first rows are the bodies of tests/cases.
 TABLE: list[tuple[str, Any, set[str]]] = [
     ('{"a": [1, {"b": null}]}', {"a": [1, {"b": None}]}, set()),
-    ('{"a": 1, "a": 2}', {"a": 2}, set()),
+    ('{"a": 1, "a": 2}', {"a": 2}, {"repeated"}),
     (
         '{"name": "f", "arguments": {"q": "slate", "k": 2}\n',
         {"name": "f", "arguments": {"q": "slate", "k": 2}},

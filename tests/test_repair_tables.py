@@ -276,6 +276,7 @@ KINDS = {
     "number": tide('{"days": 01}'),
     "json_repair": tide('{"ports": [a, b c]}'),
     "lines": wire("days: 1", "tide"),
+    "repeated": tide('{"days": 1, "days": 2}'),
     "no_arguments": wire('{"name": "tide", "arguments": null}'),
     "string_arguments": tide('"{}"'),
     "flattened": wire('{"name": "tide", "days": 1}'),
@@ -564,7 +565,8 @@ def test_a_coerced_value_has_its_place_on_the_wire() -> None:
     text = tide('{"days": "31"}')
     (repair,) = one(text).repairs
     assert repair.span is not None
-    assert text.encode()[slice(*repair.span)] == b"31"
+    assert text.encode()[slice(*repair.span)] == b'"31"'
+    assert (repair.before, repair.after) == ('"31"', "31")
     doubtful = one(tide('{"days": "1", "ports": ["1"]}')).repairs
     assert [repair.span for repair in doubtful] == [None]
 
@@ -644,3 +646,72 @@ def test_repairs_and_their_places_do_not_depend_on_the_cut(text: str) -> None:
 def test_a_body_escaped_once_too_often_is_read() -> None:
     assert one(ESCAPED).arguments == {"ports": ['a "b"\n']}
     assert scrub(ESCAPED, TOOLS).text.strip() == 'He said "so".'
+
+
+# A key that stands twice
+
+LEDGER = [{"name": "note", "parameters": {"properties": {"text": STR, "n": INT}}}, {"name": "rm", "parameters": {}}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        wire('{"name": "note", "arguments": {"text": "a", "text": "b"}}'),
+        wire("{'name': 'note', 'arguments': {'text': 'a', 'text': 'b',}}"),
+        wire('{"name": "note", "text": "a", "text": "b"}'),
+        wire('{"text": "a", "text": "b"}', "note"),
+        '<invoke name="note"><parameter name="text">a</parameter><parameter name="text">b</parameter></invoke>',
+        "<tool_call>note<arg_key>text</arg_key><arg_value>a</arg_value>"
+        "<arg_key>text</arg_key><arg_value>b</arg_value></tool_call>",
+        '<|tool_call>call:note{text:<|"|>a<|"|>,text:<|"|>b<|"|>}<tool_call|>',
+    ],
+)
+def test_of_a_repeated_parameter_the_last_counts_and_the_lost_one_is_told(text: str) -> None:
+    (call,) = scrub(text, LEDGER).calls
+    assert call.arguments == {"text": "b"}
+    (told,) = [repair for repair in call.repairs if repair.kind == "repeated"]
+    assert (told.where.removeprefix("arguments."), told.before.strip('"')) == ("text", "a")
+    assert [rejected.reason for rejected in scrub(text, LEDGER, strict=True).rejected] == ["malformed"]
+    same = text.replace(">b<", ">a<").replace("'b'", "'a'").replace('"b"', '"a"')
+    assert all(repair.kind != "repeated" for repair in scrub(same, LEDGER).calls[0].repairs)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"name": "note", "arguments": {"text": "a"}, "name": "rm"}',
+        "{'name': 'note', 'arguments': {'text': 'a'}, 'name': 'rm'}",
+        '{"name": "note", "arguments": {"text": "a"}, "arguments": {"text": "b"}}',
+        '{"function": {"name": "note", "name": "rm", "arguments": {}}}',
+        '[{"name": "rm", "name": "note", "parameters": {}}]',
+    ],
+)
+def test_a_call_with_two_names_or_two_objects_is_none(body: str) -> None:
+    result = scrub(wire(body), LEDGER)
+    assert result.calls == []
+    assert [(rejected.reason, "twice" in rejected.detail) for rejected in result.rejected] == [("malformed", True)]
+
+
+@given(
+    st.recursive(
+        st.integers(0, 3) | st.sampled_from(["", "a", '"', "\\", "{", "é,"]),
+        lambda inner: st.lists(inner, max_size=3) | st.lists(st.tuples(st.sampled_from("abc"), inner), max_size=4),
+    ),
+    st.sampled_from([None, 1]),
+)
+def test_repeats_are_edits_that_keep_what_is_read(pairs: Any, indent: int | None) -> None:
+    def text_of(value: Any) -> str:
+        if isinstance(value, list) and value and all(isinstance(one, tuple) for one in value):
+            return "{" + ", ".join(f"{json.dumps(key)}: {text_of(item)}" for key, item in value) + "}"
+        if isinstance(value, list):
+            return "[" + ",\n".join(map(text_of, value)) + "]"
+        return json.dumps(value, ensure_ascii=False)
+
+    text = text_of(pairs) if isinstance(pairs, list) else f"[{text_of(pairs)}]"
+    loaded = load(text)
+    assert loaded.value == json.loads(text)
+    made = applied(text, loaded.edits)
+    assert json.loads(made) == loaded.value
+    objects: list[list[tuple[str, Any]]] = []
+    json.loads(text, object_pairs_hook=objects.append)
+    assert bool(loaded.edits) <= any(len(dict(one)) < len(one) for one in objects)

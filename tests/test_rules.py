@@ -39,6 +39,7 @@ ORDER: Final = (
     "edits",
     "jsonfix",
     "linefix",
+    "repeats",
     "repair",
     "names",
     "shapes",
@@ -159,6 +160,12 @@ def test_a_module_begins_with_one_sentence(path: Path) -> None:
 def test_annotations_are_postponed(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(ast.parse(text).body) == 1 or "from __future__ import annotations" in text
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in SOURCES}), ids=lambda path: path.name)
+def test_no_public_name_of_a_package_hides_a_module_of_it(folder: Path) -> None:
+    package = importlib.import_module(".".join(folder.relative_to(PACKAGE.parent).parts))
+    assert set(getattr(package, "__all__", ())) & {path.stem for path in folder.iterdir()} == set()
 
 
 # Patterns

@@ -424,7 +424,7 @@ def test_keys_are_repaired_if_one_declared_key_is_meant_and_absent() -> None:
     assert [(repair.kind, repair.where, repair.before) for repair in repairs] == [
         ("key", "arguments.path", "PATH"),
         ("key", "arguments.from_line", "fromLine"),
-        ("coerced", "arguments.from_line", "7"),
+        ("coerced", "arguments.from_line", '"7"'),
     ]
     for arguments in ({"path": "a", "Path": "b"}, {"PATH": "a", "Path": "b"}):
         assert coerce(arguments, two) == (arguments, [])
@@ -466,8 +466,20 @@ def test_the_path_of_a_repair_leads_to_the_value() -> None:
     schema = {"type": "object", "properties": {"rows": {"type": "array", "items": NESTED}}}
     _, repairs = coerce({"v": {"rows": [{"n": 1}, {"deep": {"on": "TRUE"}}]}}, tool(schema))
     assert [(repair.where, repair.before, repair.after) for repair in repairs] == [
-        ("arguments.v.rows[1].deep.on", "TRUE", "true")
+        ("arguments.v.rows[1].deep.on", '"TRUE"', "true")
     ]
+
+
+def test_an_object_for_a_list_of_objects_is_its_one_element_if_it_fits_once_coerced() -> None:
+    cell = {"type": "object", "properties": {"z": INT}, "required": ["z"]}
+    row = {"type": "object", "properties": {"k": INT, "n": {"type": "array", "items": cell}}, "required": ["k"]}
+    offered = Tool("put", {"properties": {"rows": {"type": "array", "items": row}}})
+    shaped, repairs = coerce({"rows": {"k": "1", "n": {"z": "2"}}}, offered)
+    assert shaped == {"rows": [{"k": 1, "n": [{"z": 2}]}]}
+    paths = ["arguments.rows", "arguments.rows[0].k", "arguments.rows[0].n", "arguments.rows[0].n[0].z"]
+    assert [repair.where for repair in repairs] == paths
+    for other in ({"k": "x"}, {"n": {"z": 2}}, {"k": "1", "n": {"z": "x"}}):
+        assert coerce({"rows": other}, offered) == ({"rows": other}, [])
 
 
 def test_the_given_arguments_are_never_changed() -> None:

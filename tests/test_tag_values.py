@@ -436,3 +436,66 @@ def test_sentinels_are_read_in_every_spelling(first: str, last: str, between: st
 def test_a_tag_whose_name_goes_on_right_behind_the_name_ends() -> None:
     for tag in ("<parameterfoo>", "<parameters_x ", "<parametername"):
         assert reading(f'<invoke name="get_weather">{tag}{CITY}</invoke> End.').text.endswith("End.")
+
+
+# The opener of a call, of a parameter, and their closers.
+ONE_LINE = {
+    "function": ("<function={}>", "<parameter={}>", "</parameter>", "</function>"),
+    "invoke": ('<invoke name="{}">', '<parameter name="{}">', "</parameter>", "</invoke>"),
+    "param": ('<function name="{}">', '<param name="{}">', "</param>", "</function>"),
+    "dsml": (
+        f'<{DSML}invoke name="{{}}">',
+        f'<{DSML}parameter name="{{}}">',
+        f"</{DSML}parameter>",
+        f"</{DSML}invoke>",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ONE_LINE)
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_parameter_without_its_closer_ends_at_the_next_on_its_line_if_the_schema_shows_it(
+    form: str, closed: bool
+) -> None:
+    opens, key, closer, closes = ONE_LINE[form]
+    closer = closer if closed else ""
+    for name, pairs_, wanted in (
+        ("get_weather", [("city", "Graz"), ("days", "3")], {"city": "Graz", "days": 3}),
+        ("get_weather", [("days", "3"), ("city", "Graz")], {"city": "Graz", "days": 3}),
+        ("write_file", [("path", "a.md"), ("content", "x <b> y")], {"path": "a.md", "content": "x <b> y"}),
+    ):
+        body = "".join(key.format(one) + text for one, text in pairs_)
+        result = reading(f"{opens.format(name)}{body}{closer}{closes}Done.")
+        assert calls(result) == [(name, wanted)]
+        assert {repair.kind for repair in result.calls[0].repairs} == {"missing_close"}
+        assert result.text == "Done."
+
+
+@pytest.mark.parametrize("form", ONE_LINE)
+def test_a_tag_in_a_value_that_the_schema_does_not_show_to_be_the_next_is_data(form: str) -> None:
+    opens, key, closer, closes = ONE_LINE[form]
+    days, path, content, other = (key.format(name) for name in ("days", "path", "content", "other"))
+    for name, body, values in (
+        ("get_weather", f"{key.format('city')}see {days}three", {"city": f"see {days}three"}),
+        ("get_weather", f"{key.format('city')}see {other}3", {"city": f"see {other}3"}),
+        ("get_weather", f"{key.format('city')}see {days}3 there", {"city": f"see {days}3 there"}),
+        ("write_file", f"{content}see {path}a{closer}{path}b", {"content": f"see {path}a", "path": "b"}),
+        ("write_file", f"{content}see {path}a{closer} there", {"content": f"see {path}a{closer} there"}),
+    ):
+        assert calls(reading(f"{opens.format(name)}{body}{closer}{closes}")) == [(name, values)]
+
+
+@pytest.mark.parametrize("gap", ["Ċ", "ĊĠĠ", " Ċ\n", "Ġ"])
+def test_blanks_that_a_byte_level_vocabulary_leaves_between_tags_are_blanks(gap: str) -> None:
+    for opens, key, closer, closes in ONE_LINE.values():
+        inside = gap.join(["", key.format("city") + "Graz" + closer, key.format("days") + "3" + closer, ""])
+        wire = gap.join([f"{opens.format('get_weather')}{inside}{closes}", f"{opens.format('noop')}{closes}", ""])
+        result = reading(f"Ok. {wire}")
+        assert calls(result) == [("get_weather", {"city": "Graz", "days": 3}), ("noop", {})]
+        assert result.text == "Ok. "
+
+
+def test_letters_that_are_also_leftover_blanks_stay_in_values_and_in_text() -> None:
+    result = reading(invoke('<parameter name="city">ĠĊGrazĊ</parameter>') + "Ċikku")
+    assert calls(result) == [("get_weather", {"city": "ĠĊGrazĊ"})]
+    assert result.text == "Ċikku"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from ..edits import record
 from ..events import Repair
 from ..names import Offer
 from ..reading import Around, Reader
@@ -56,6 +57,14 @@ class Written:
     model_id: str | None = None
     repairs: list[Repair] = field(default_factory=list)
     strategy: str = ""
+
+    def put(self, key: str, text: str, how: str = "") -> None:
+        """Add a keyed value. Of a key that is given twice the last counts, and what is lost is told."""
+        assert self.texts is not None
+        lost = self.texts.pop(key, None)
+        if lost is not None and lost[0] != text:
+            self.repairs.append(record("repeated", f"arguments.{key}", lost[0], text))
+        self.texts[key] = text, how
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,9 @@ _PYTHON: Final = frozenset(("quotes", "key_quotes", "python_literal"))
 _ARGUMENTS_PATH: Final = re.compile(
     rf"^(?:(?:tool_calls)?\[[0-9]+\]\.)?(?:function\.)?(?:{'|'.join(ARGUMENT_KEYS)})(?=[.\[]|\Z)"
 )
+_CALL_PATH: Final = re.compile(
+    rf"(?:(?:tool_calls)?\[[0-9]+\]\.)?(?:function\.)?(?:{'|'.join((*NAME_KEYS, *ARGUMENT_KEYS))})"
+)
 _LEADING: Final = b"call:"  # a word that some models put before the object
 
 _THOUGHT: Final = b"thought"  # stands before the list in some envelopes
@@ -157,6 +160,8 @@ class CallReader(JsonReader):
 
     __slots__ = ("watch",)
 
+    _WORDS_END = True
+
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
         self.watch = CallWatch(offer, keys_of(settings), bare=bool(settings.get("bare")))
         super().__init__(start, around, self.watch)
@@ -265,11 +270,19 @@ def _calls(form: Form, raw: bytes, offset: int, context: Context) -> list[Writte
     repairs = [replace(one, where=_path(one.where)) for one in in_bytes(kept, raw, offset)]
     if found and _place(found, raw, offset):
         _share(found, repairs, loaded.strategy)
-        return found
+    else:
+        for call in found:
+            call.repairs[:0] = repairs
+            call.strategy = loaded.strategy if repairs else call.strategy
     for call in found:
-        call.repairs[:0] = repairs
-        call.strategy = loaded.strategy if repairs else call.strategy
+        twice = next((one.where for one in call.repairs if _leaves_two_calls(one)), "")
+        call.fault = call.fault or (f"{twice} is given twice" if twice else "")
     return found
+
+
+def _leaves_two_calls(repair: Repair) -> bool:
+    """Has a key that names the call, or holds its arguments, two values?"""
+    return repair.kind == "repeated" and _CALL_PATH.fullmatch(repair.where) is not None
 
 
 def _path(where: str) -> str:

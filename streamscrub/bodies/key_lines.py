@@ -56,8 +56,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     for line in raw.decode("utf-8", "replace").split(between):
         key, found, value = line.partition(after_key)
         if found:
-            call.texts.pop(key.strip(), None)
-            call.texts[key.strip()] = (value.strip(), "")
+            call.put(key.strip(), value.strip())
         elif line.strip():
             call.fault = "a line without a key"
     if "" in call.texts:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, Final
 
+from ..edits import record
 from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import MAX_DEPTH, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
@@ -126,6 +127,12 @@ class _Loose:
                 else:
                     value, at = self._value(at, keyed)
                 if keyed:
+                    if key in container and container[key] != value:
+                        where = f"arguments.{key}" if container is root else "arguments"
+                        self.repairs.append(
+                            record("repeated", where, json.dumps(container[key], ensure_ascii=False), "")
+                        )
+                    container.pop(key, None)
                     container[key] = value
                 else:
                     container.append(value)

@@ -558,12 +558,14 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     reader = _read(raw, ending, context)
     call = Written(reader.name, end=len(raw), repairs=reader.repairs)
     call.complete = ending != "cut" and not reader.open and not any(value.cut for value in reader.values)
-    texts: dict[str, tuple[str, str]] = {}
+    call.texts = {}
     several: dict[str, list[tuple[str, str]]] = {}
     for value in reader.values:
-        texts.pop(value.key, None)
-        texts[value.key] = typed(value, raw, settings)
-        several.setdefault(value.key, []).append(texts[value.key])
+        text = typed(value, raw, settings)
+        several.setdefault(value.key, []).append(text)
+        if settings.get("repeats"):
+            call.texts.pop(value.key, None)
+        call.put(value.key, *text)
         if not value.key:
             call.fault = "a key without a name"
         if value.implicit:
@@ -576,8 +578,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     if reader.name is None:
         call.fault = "no name"
     if settings.get("repeats"):
-        texts |= {key: (list_text(found, key, reader.tool), "json") for key, found in several.items() if len(found) > 1}
-    call.texts = texts
+        lists = {key: (list_text(found, key, reader.tool), "json") for key, found in several.items() if len(found) > 1}
+        call.texts |= lists
     return [call]
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from ..events import Repair
 from ..jsontext import BETWEEN, GO_ON, IN_STRING, JsonReader
-from ..limits import MAX_DEPTH, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
+from ..limits import MAX_BLANKS, MAX_DEPTH, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
 from ..reading import BLANK, DEAD, DONE, MORE, Around
 from ..sentinels import CUT
@@ -31,6 +31,8 @@ _WORD: Final = re.compile(rb"[A-Za-z_$][\w.$-]{0,%d}+" % (2 * MAX_NAME))
 _WORDS_BEFORE: Final = frozenset((b"const", b"let", b"var", b"await", b"return"))
 _STARTS_ARGUMENT: Final = re.compile(rb"""[ \t\r\n]*+(?:\)|[A-Za-z_][\w-]*+[ \t]*+=|["'`{\[(]|[-+]?\d|\*\*)""")
 _STARTS_ARGUMENT_CUT: Final = re.compile(rb"[ \t\r\n]*+(?:[A-Za-z_][\w-]*+[ \t]*+|[-+*])?+\Z")
+# What may begin another call on a line of its own.
+_NEXT_LINE: Final = re.compile(rb"([A-Za-z_$][\w.$-]{0,%d}+)(\(?)" % (2 * MAX_NAME))
 _PLAIN: Final = re.compile(rb"[\w.+\-$@%&*=!?^,:; \t\r\n\x80-\xdf\xe3-\xff]*+")  # bytes that decide nothing
 
 
@@ -40,7 +42,7 @@ class CodeReader(JsonReader):
     Strings, comments and brackets are followed as in JSON, with parentheses and triple quotes added.
     """
 
-    __slots__ = ("_list", "_markerless", "_offer", "_triple", "name")
+    __slots__ = ("_inner", "_list", "_markerless", "_offer", "_triple", "name")
     _CLOSES: ClassVar[bytes] = b",:}]);=.+"
 
     def __init__(self, start: int, around: Around, offer: Offer, settings: Settings) -> None:
@@ -48,6 +50,7 @@ class CodeReader(JsonReader):
         self.name: str | None = None
         self._offer = offer
         self._markerless = bool(settings.get("markerless"))
+        self._inner = False  # the present string holds a quote that does not close it
         self._list = False  # a list of calls, which ends with its bracket
         self._triple = b""  # the three quotes that close the present string, if it has three
 
@@ -144,6 +147,8 @@ class CodeReader(JsonReader):
             if byte in b"#" or bytes(buf[i : i + 2]) in (b"//", b"/*"):
                 return self._open_comment(buf, i)
             if byte in b"([{":
+                if byte in b"(" and self._stack and not self._list and self._begins_line(buf, i):
+                    self._stack.clear()
                 self._stack.append(byte)
             elif byte in b")]}":
                 del self._stack[-1:]
@@ -152,12 +157,26 @@ class CodeReader(JsonReader):
                     return DONE
             i += 1
 
+    def _begins_line(self, buf: bytearray, i: int) -> bool:
+        """Whether a call of an offered tool with its parenthesis at ``i`` begins a line, and the one before it ended.
+
+        Behind a comma, an operator or an open bracket it is a part of that.
+        """
+        low = max(self._first, i - 2 * MAX_NAME)
+        head = bytes(buf[low:i])
+        line = head.rfind(b"\n")
+        if line < 0 or self._offer.get(head[line:].strip().decode("utf-8", "replace")) is None:
+            return False
+        before = head[:line].rstrip()[-1:]
+        return before != b"" and (before in b"\"'`)]}" or before.isalnum())
+
     def _open_quoted(self, buf: bytearray, i: int, end: int, final: bool) -> int:
         """A string with one or three quotes. Three backticks are a fence that stands around the code: its end."""
         triple = bytes(buf[i : i + 1]) * 3
         here = bytes(buf[i : i + 3])
         if here != triple and triple.startswith(here) and i + len(here) == end and not final:
             return self._wait(i)
+        self._inner = False
         if here != triple:
             return self._open_string(i + 1, buf[i])
         if buf[i] in b"`":
@@ -183,10 +202,21 @@ class CodeReader(JsonReader):
 
     def _after_quote(self, buf: bytearray, end: int, final: bool) -> int:
         # A newline ends a statement, so a quote before it closes too.
-        blank = BLANK.match(buf, self.at, end)
-        if blank is not None and b"\n" in blank.group() and not self._stack:
-            return self._end_string(buf, self._quote_at, self.at)
-        return super()._after_quote(buf, end, final)
+        behind = self._quote_at + 1
+        blank = BLANK.match(buf, behind, min(end, behind + MAX_BLANKS))
+        if blank is not None and b"\n" in blank.group():
+            if not self._stack:
+                return self._end_string(buf, self._quote_at, behind)
+            found = None if self._list or self._inner else _NEXT_LINE.match(buf, blank.end(), end)
+            name = found.group(1).decode("utf-8", "replace") if found is not None else ""
+            if found is not None and found.end() == end and not found.group(2) and not final:
+                if self._offer.known and self._offer.may_begin(name):
+                    return self._wait(behind)
+            elif found is not None and found.group(2) and self._offer.get(name) is not None:
+                return self._end_string(buf, self._quote_at, behind)
+        verdict = super()._after_quote(buf, end, final)
+        self._inner = self._inner or self._state == IN_STRING
+        return verdict
 
 
 _NO_CALL: Final = "neither a name nor its arguments"
@@ -211,6 +241,7 @@ _RUN_CUT: Final = re.compile(r"(?:`{1,2}|~{1,2})\s*+\Z")  # of a closing fence t
 
 _KEY: Final = re.compile(r"[A-Za-z_$][\w$-]*+|\d++")
 _PREFIX: Final = re.compile(r"[rRbBuUfF]{1,2}+(?=[\"'])")
+_CALL_LINE: Final = re.compile(r"[ \t]*+\r?\n[ \t\r\n]*+([A-Za-z_$][\w.$-]*+)\(")  # behind the line before it
 _NUMBER: Final = re.compile(
     r"[-+]?(?:0[xX][0-9a-fA-F]++|(?:\d[\d_]*+(?:\.[\d_]*+)?+|\.\d++)(?:[eE][-+]?\d++)?+)(?![\w.])"
 )
@@ -248,12 +279,41 @@ class _Container:
 class _Code:
     """Reads literals from complete text. No recursion: containers stand on a list."""
 
-    __slots__ = ("at", "repairs", "text")
+    __slots__ = ("_offer", "at", "listed", "repairs", "text", "whole")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, offer: Offer) -> None:
         self.text = text
         self.at = 0
+        self.listed = False  # the calls stand in brackets
+        self.whole = False  # the last call was read to its end, whatever its arguments are
         self.repairs: list[Repair] = []
+        self._offer = offer
+
+    def line_begins(self, i: int) -> bool:
+        """Whether a call of an offered tool on a line of its own is next, at ``i``, and what is before it has ended."""
+        before = self.text[i - 1 : i]
+        if self.listed or not (before in ("'", '"', "`", ")", "]", "}") or before.isalnum()):
+            return False
+        found = _CALL_LINE.match(self.text, i)
+        return found is not None and self._offer.get(found[1]) is not None
+
+    def next_line(self) -> bool:
+        """Move from a fault to the line with the next call. False if there is none, or if strings make it doubtful."""
+        while self.text[self.at - 1 : self.at].isspace():
+            self.at -= 1
+        while self.at < len(self.text):
+            if any(repair.kind == "inner_quotes" for repair in self.repairs):
+                return False
+            if self.line_begins(self.at):
+                return True
+            if self.peek() not in _CONTENT:
+                self.at += 1
+                continue
+            try:
+                self._string(raw=False)
+            except _Bad:
+                return False
+        return False
 
     def skip(self) -> None:
         self.match(_TRIVIA)
@@ -387,7 +447,11 @@ class _Code:
         while (found := content.match(text, i)) is not None:
             piece = found.group()
             if piece == quote and text.startswith(mark, i):
-                if len(mark) == 3 or _ends_string(text, i + 1):
+                if (
+                    len(mark) == 3
+                    or _ends_string(text, i + 1)
+                    or ("inner_quotes" not in kinds and self.line_begins(i + 1))
+                ):
                     break
                 kinds.add("inner_quotes")
             if len(mark) == 1 and quote != "`" and "\n" in piece and piece[0] != "\\":
@@ -425,8 +489,8 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     text = raw.decode("utf-8", "replace")
     if _JSON.match(text):
         return json_call.decode(raw, ending, context)
-    code = _Code(text)
-    listed = code.take("[")
+    code = _Code(text, context.offer)
+    listed = code.listed = code.take("[")
     calls = list(_statements(code, listed, context))
     if not calls:
         if listed and code.take("]") and not text[code.at :].strip():
@@ -448,7 +512,7 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
 
 
 def _statements(code: _Code, listed: bool, context: Context) -> Iterator[Written]:
-    """The calls one after the other, with their places in bytes, until one has a fault."""
+    """The calls one after the other, with their places in bytes. Behind a fault only lines that are sure count."""
     text = code.text
     chars = size = 0  # the bytes before a character are counted once
     while True:
@@ -467,13 +531,14 @@ def _statements(code: _Code, listed: bool, context: Context) -> Iterator[Written
         call.end = call.start + len(text[start : code.at].encode("utf-8", "replace"))
         chars, size = code.at, call.end
         yield call
-        if call.fault:
+        if call.fault and not code.whole and (call.fault == _NO_CALL or not code.next_line()):
             return
 
 
 def _statement(code: _Code, context: Context) -> Written:
     """``[const x =] [await] NAME(arguments)``, perhaps inside ``print(…)``, and nothing else up to the line's end."""
     prints = 0
+    code.whole = False
     while True:
         code.match(_BEFORE)
         name = code.match(_NAME)
@@ -490,7 +555,9 @@ def _statement(code: _Code, context: Context) -> Written:
     call = Written(_tool_name(written, context.offer))
     tool = context.offer.resolve(call.name or "").tool
     try:
-        call.arguments = _bind(*_call_arguments(code), tool, context.offer.known)
+        given = _call_arguments(code)
+        code.whole = not prints and _STATEMENT_END.match(code.text, code.at) is not None
+        call.arguments = _bind(*given, tool, context.offer.known)
     except _Bad as error:
         call.fault = str(error)
         return call

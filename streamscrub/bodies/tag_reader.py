@@ -10,7 +10,21 @@ from ..events import Repair
 from ..jsontext import JsonReader
 from ..limits import CLOSER_WAIT, MAX_BLANKS, MAX_HEADER, MAX_NAME, MAX_REPAIR_TEXT
 from ..names import Offer
-from ..reading import BLANK, DEAD, DONE, FENCE_CUT, FENCE_RUN, MORE, PADDING, Around, Run, behind_tokens, plain_run
+from ..reading import (
+    BLANK,
+    DEAD,
+    DONE,
+    FENCE_CUT,
+    FENCE_RUN,
+    GAP,
+    GAP_CUT,
+    MORE,
+    Around,
+    Run,
+    behind_tokens,
+    padding_end,
+    plain_run,
+)
 from ..sentinels import CUT, NONE, Sentinels
 from ..tools import Tool
 from . import json_arguments, json_call
@@ -24,7 +38,10 @@ _GLUED_CUT: Final = re.compile(rb"(?:n|na|nam|name[ \t]{0,8}+)\Z")
 _WORD: Final = re.compile(rb"[\w.:-]")
 _TAG: Final = re.compile(rb"</?+[A-Za-z_]")
 _TAG_CUT: Final = re.compile(rb"</?+\Z")
-_CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]*+<!\[CDATA\[")
+_CDATA_OPEN: Final = re.compile(rb"[ \t\r\n]{0,%d}+<!\[CDATA\[" % MAX_BLANKS)
+_CDATA_CUT: Final = re.compile(
+    rb"[ \t\r\n]{0,%d}+(?:<(?:!(?:\[(?:C(?:D(?:A(?:T(?:A)?+)?+)?+)?+)?+)?+)?+)?+\Z" % MAX_BLANKS
+)
 _CDATA_CLOSE: Final = b"]]>"
 _NOT_CDATA: Final = 1 << 62  # an index behind all others
 _ESCAPED: Final = {"&quot;": '"', "&amp;": "&"}
@@ -99,13 +116,15 @@ class TagsReader:
         self._weak -= by
         self._wait -= by
         if self._in_cdata:
-            self._sought -= by
+            self._sought = max(self._sought - by, 0)
         if self.json is not None:
             self.json.shift(by)
 
     @property
     def keep(self) -> int:
         marks = [mark for mark in (self._closer, self._strong, self._weak, self._wait) if mark >= 0]
+        if self._value is not None and self._sought < _NOT_CDATA:
+            marks.append(self._value.start if self._sought < 0 else self._sought)
         return min([self.at, *marks, *([self.json.keep] if self.json is not None else [])])
 
     @property
@@ -189,11 +208,14 @@ class TagsReader:
         self._frayed = -1
         while True:
             # Behind an object, surplus brackets and fence runs are padding as well.
-            run = (BLANK if self.json is None else PADDING).match(buf, self.at, end)
-            i = run.end() if run is not None else self.at
+            if self.json is None:
+                run = GAP.match(buf, self.at, end)
+                i = run.end() if run is not None else self.at
+            else:
+                i = padding_end(buf, self.at, end, around, final)
             if i - self.at > MAX_BLANKS:
                 return self._over() if self.evidence else DEAD
-            if i == end:
+            if i == end or (not final and GAP_CUT.match(buf, i, end) is not None):
                 return MORE
             if self._bare and buf[i] in b'{["':
                 body = json_arguments.ArgumentsReader if self.name else json_call.CallReader
@@ -474,13 +496,22 @@ class TagsReader:
         """Was the value last seen inside its CDATA section?"""
         return 0 <= self._sought < _NOT_CDATA
 
+    def _seek_cdata(self, buf: bytearray, end: int) -> None:
+        """Does the value begin with a CDATA section? Asked until it is known."""
+        value = self._value
+        assert value is not None
+        opener = _CDATA_OPEN.match(buf, value.start, end)
+        if opener is not None:
+            self._sought = opener.end()
+        elif _CDATA_CUT.match(buf, value.start, end) is None:
+            self._sought = _NOT_CDATA
+
     def _opaque(self, buf: bytearray, i: int) -> bool:
         """Does ``i`` stand in a CDATA section that the value began with?"""
         value = self._value
         assert value is not None
-        if self._sought < value.start:
-            opener = _CDATA_OPEN.match(buf, value.start, i)
-            self._sought = opener.end() if opener is not None else _NOT_CDATA
+        if self._sought < 0:
+            return False
         if self._sought >= i:
             return self._sought == i
         if buf.find(_CDATA_CLOSE, self._sought, i) < 0:
@@ -516,19 +547,20 @@ class TagsReader:
 
     def _in_value(self, buf: bytearray, end: int, final: bool) -> int:
         tags, i = self._own, self.at
+        if self._sought < 0:
+            self._seek_cdata(buf, end)
         plain = plain_run((), tags.value_marks)
         while True:
             run = plain.match(buf, i, end)
             i = run.end() if run is not None else i
             if self._wait >= 0 and i - self._wait > CLOSER_WAIT:
                 return self._settle(buf)
-            if i >= end:
-                self.at = i
-                return self._cut(buf) if final else MORE
-            size = tags.value_marks.at(buf, i, end, final)
+            size = tags.value_marks.at(buf, i, end, final) if i < end else CUT
             if size == CUT:
                 self.at = i
-                return MORE
+                if self._in_cdata:
+                    self._opaque(buf, i)  # so that nothing before has to be kept
+                return self._cut(buf) if final else MORE
             if size == 0:
                 i += 1
                 continue
@@ -616,9 +648,9 @@ class TagsReader:
 
     def _follows(self, buf: bytearray, j: int, end: int, final: bool) -> tuple[bool | None, int]:
         """Is what follows a closer, after blanks, a tag of the call or the end of the text? None: not known yet."""
-        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
+        run = GAP.match(buf, j, min(end, j + MAX_BLANKS + 1))
         k = run.end() if run is not None else j
-        if k == end:
+        if k == end or (not final and GAP_CUT.match(buf, k, end) is not None):
             return (True if final else None), k
         size = self._own.after.at(buf, k, end)
         if size == CUT:
@@ -651,9 +683,9 @@ class TagsReader:
     @staticmethod
     def _among(buf: bytearray, j: int, end: int, final: bool, *markers: Sentinels) -> bool | None:
         """Does one of these follow after blanks, or the end of the text? None: not known yet."""
-        run = BLANK.match(buf, j, min(end, j + MAX_BLANKS + 1))
+        run = GAP.match(buf, j, min(end, j + MAX_BLANKS + 1))
         k = run.end() if run is not None else j
-        if k == end:
+        if k == end or (not final and GAP_CUT.match(buf, k, end) is not None):
             return True if final else None
         sizes = [one.at(buf, k, end, final) for one in markers]
         if any(size > 0 for size in sizes):
@@ -801,6 +833,11 @@ class TagsReader:
     def between(self) -> bool:
         """True if the bytes end between two parameters, or in a body that is none."""
         return self._phase in (_ITEMS, _JSON, _JUNK)
+
+    @property
+    def tags(self) -> Tags:
+        """Those of the call's own syntax."""
+        return self._tags
 
     @property
     def open_value(self) -> Value | None:

@@ -10,11 +10,14 @@ from ..edits import moved
 from ..events import Repair
 from ..names import Offer
 from ..reading import DONE
+from ..sentinels import Sentinels
+from ..shapes import type_text
+from ..tools import Tool
 from . import json_arguments, json_call
 from .base import Body, Context, Ending, Settings, Written
 from .carrying import Encoded, carried, filled
 from .tag_reader import TagsReader
-from .tag_syntax import Tags, Value
+from .tag_syntax import Tags, Value, attributes_of
 
 _CDATA: Final = re.compile(rb"[ \t\r\n]*<!\[CDATA\[(.*)\]\]>[ \t\r\n]*\Z", re.DOTALL)
 
@@ -59,12 +62,11 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         return lines
     if not reader.closed and ending == "cut":
         call.complete = False
-    texts: dict[str, tuple[str, str]] = {}
-    for value in reader.values:
+    call.texts = {}
+    for value in _parted(reader, raw, settings):
         if not value.key:
             call.fault = "a parameter without a name"
-        texts.pop(value.key, None)
-        texts[value.key] = typed(value, raw, settings)
+        call.put(value.key, *typed(value, raw, settings))
         if value.implicit:
             call.repairs.append(Repair("missing_close", f"arguments.{value.key}", span=(value.end, value.end)))
     call.fault = call.fault or reader.fault
@@ -72,7 +74,6 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
         call.fault = "no name"
     if not reader.closed and not reader.values and call.complete and ending != "closed":
         call.fault = call.fault or "nothing of a call follows the name"
-    call.texts = texts
     _whole(call, reader)
     return [call]
 
@@ -120,7 +121,7 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
     cdata = _CDATA.match(body)
     if cdata is not None:
         body = cdata.group(1)
-    elif style.get("newline"):
+    elif style.get("newline") and not settings.get("verbatim"):
         body = body[2:] if body.startswith(b"\r\n") else body[1:] if body.startswith(b"\n") else body
         if not value.implicit:
             body = body[:-2] if body.endswith(b"\r\n") else body[:-1] if body.endswith(b"\n") else body
@@ -136,6 +137,67 @@ def typed(value: Value, raw: bytes, settings: Settings) -> tuple[str, str]:
     if flag in ("false", "0", "no") or kind in ("json", "number", "integer", "boolean", "object", "array", "null"):
         return text, "json"
     return text, ""
+
+
+def _parted(reader: TagsReader, raw: bytes, settings: Settings) -> list[Value]:
+    """The values, where one that lacks its closer does not hold the next parameter of its line.
+
+    A tag inside a value is the next parameter only if the schema says so: a required one that is not there otherwise,
+    or one of two whose texts have the types of their parameters, of which one is no string. Else it is data.
+    """
+    tool, buf = reader.tool, bytearray(raw)
+    if tool is None:
+        return reader.values
+    read = {value.key for value in reader.values}
+    out: list[Value] = []
+    for value in reader.values:
+        out.append(value)
+        marks = reader.tags.keys
+        if value.key not in tool.properties or value.cut or _CDATA.match(buf, value.start, value.end):
+            continue
+        at = _behind_last(reader.tags.key_close, buf, value)  # what has a closer of its own is data
+        while True:
+            i, size = marks.find(buf, at, value.end, True)
+            if size <= 0:
+                break
+            verdict, j, found = attributes_of(buf, i + size, value.end, reader.tags.tag_end)
+            key = found.get("name", found.get("key")) or ""
+            at = max(j, i + size)
+            if verdict != DONE or "/" in found or key in read or key not in tool.properties:
+                continue
+            now = out[-1]
+            opener = bytes(buf[i : i + size]).lower().replace(b"< ", b"<")
+            rest = Value(key, found, j, opener)
+            rest.end, rest.implicit = value.end, now.implicit
+            first = Value(now.key, now.attributes, now.start, now.opener)
+            first.end, first.implicit = i, True
+            stop = marks.find(buf, j, value.end, True)[0]
+            last = Value(key, found, j, opener)
+            last.end = stop
+            if key in tool.required or _fit_their_types((first, last), raw, settings, tool):
+                read.add(key)
+                out[-1:] = [first, rest]
+    return out
+
+
+def _behind_last(closers: Sentinels, buf: bytearray, value: Value) -> int:
+    """The index behind the last closer inside a value, else its start."""
+    at = value.start
+    while (found := closers.find(buf, at, value.end, True))[1] > 0:
+        at = sum(found)
+    return at
+
+
+def _fit_their_types(values: tuple[Value, ...], raw: bytes, settings: Settings, tool: Tool) -> bool:
+    """Do these values read as their parameters want them, and one of them as something else than a string?"""
+    typed_ones = []
+    for value in values:
+        shape = tool.shape.child(value.key)
+        found = type_text(typed(value, raw, settings)[0], shape)
+        if shape is None or not shape.fits(found):
+            return False
+        typed_ones.append(not isinstance(found, str))
+    return any(typed_ones)
 
 
 def _whole(call: Written, reader: TagsReader) -> None:

@@ -87,4 +87,4 @@ def write(name: str, arguments: dict[str, Any], settings: Settings) -> str:
     return str(value)
 
 
-BODY: Final = Body("text", TextReader, decode, write, settings={"tools": "strings"})
+BODY: Final = Body("text", TextReader, decode, write, settings={"tools": "strings", "code": "flag"})

@@ -268,15 +268,14 @@ def decode(raw: bytes, ending: Ending, context: Context) -> list[Written]:
     call.fault = reader.fault
     if reader.implicit or reader._depth:
         call.repairs.append(Repair("missing_tag", "arguments", "", "closer"))
-    texts: dict[str, tuple[str, str]] = {}
+    call.texts = {}
     for node in reader.nodes:
         if not node.name:
             call.fault = call.fault or "a value without a name"
         elif node.typed in _CONTAINERS:
-            texts[node.name] = (json.dumps(_value(node, raw), ensure_ascii=False), "json")
+            call.put(node.name, json.dumps(_value(node, raw), ensure_ascii=False), "json")
         else:
-            texts[node.name] = (_text(node, raw), _HOW.get(node.typed, ""))
-    call.texts = texts
+            call.put(node.name, _text(node, raw), _HOW.get(node.typed, ""))
     return [call]
 
 

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from .choice import dialect, dialects, from_name, preferred_for_model, select
-from .dialect import Dialect
 from .envelope import Envelope, answer_tool, build_envelope_schema, parse_envelope, use_envelope
 from .history import cut_before, pair_tool_cycles, read_wire, wire
 from .messages import after_refusal, parse_assistant_message, tools_unsupported
 from .prompts import Prepared, forced_choice
 from .records import AssistantToolCalls, Call, Chat, ToolResult, ToolResults, TranscriptEntry, entries_of
 from .sample import example_arguments
+from .speaking import Dialect
 
 __all__ = [
     "AssistantToolCalls", "Call", "Chat", "Dialect", "Envelope", "Prepared", "ToolResult", "ToolResults",

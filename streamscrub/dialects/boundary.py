@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from ..sentinels import NONE, Sentinels, sentinels
+from ..sentinels import NONE, Sentinels, joined, sentinels
 from ..tables import Kind
 from ..union import tables_for
 
@@ -29,16 +29,19 @@ class Boundary:
     ``templates`` are the texts around calls and results: every tag in them is one of the dialect's own. With ``bars``
     the tokens with ASCII bars get a backslash before each bar; all else is written with its first character as a
     reference. ``closers`` says what ends that in which the texts stand: the closers of all results, those of all
-    reasoning, or, for a turn of a chat template, tokens alone.
+    reasoning, or, for a turn of a chat template, tokens alone. ``own`` are markers of a format that no file of the
+    library has.
     """
 
-    def __init__(self, templates: Iterable[str], bars: bool = False, closers: Closers = "results") -> None:
+    def __init__(
+        self, templates: Iterable[str], bars: bool = False, closers: Closers = "results", own: Iterable[str] = ()
+    ) -> None:
         names = sorted({name for template in templates for name in _TAG.findall(template)}, key=lambda name: -len(name))
         # The end of the text counts as the end of a name: the envelope goes on with a line break or a bracket.
         tags = "|".join(map(re.escape, names))
         self._tags = re.compile(rf"</?(?:{tags})(?=[\s>/]|\Z)" if names else r"(?!)", re.IGNORECASE | re.ASCII)
         self._bars = bars
-        self._closers: Closers = closers
+        self._marks = joined(_markers(closers), sentinels(tuple(sorted(literal.encode() for literal in own))))
 
     def text(self, text: str) -> str:
         """A text that stands in an envelope: each marker in it is made inert, all else stays as it is."""
@@ -51,7 +54,7 @@ class Boundary:
 
     def _without_markers(self, text: str) -> str:
         raw = text.encode("utf-8", "surrogatepass")
-        marks = _markers(self._closers)
+        marks = self._marks
         bar = b"\\\\|" if self._bars and _is_json(text) else b"\\|"  # JSON stays JSON
         out: list[bytes] = []
         done = at = 0

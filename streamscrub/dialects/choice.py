@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Final
 
-from ..grammar import shipped
+from ..grammar import Grammar, shipped
 from ..models import best_rank
-from .dialect import Dialect
+from .speaking import Dialect
 
 # The variable that names a dialect, and beats what the model would choose.
 VARIABLE: Final = "STREAMSCRUB_DIALECT"
@@ -43,8 +44,17 @@ def from_name(name: str) -> Dialect | None:
     return next((one for one in known.values() if word in one.aliases), None)
 
 
-def dialect(name: str) -> Dialect:
-    """The same, for a name that has to be one. Raises ``ValueError`` that lists the near names."""
+def dialect(name: str | Path | Grammar) -> Dialect:
+    """The same, for a name that has to be one, or the dialect of a grammar file of your own.
+
+    A path of a TOML file is a ``Path``, or a text that ends in ``.toml``; its dialect reads its own format beside all
+    shipped ones. Raises ``ValueError`` that lists the near names, or for a file that holds no dialect or several, and
+    ``GrammarError`` for one that is wrong.
+    """
+    if isinstance(name, Grammar):
+        return _own(name)
+    if isinstance(name, Path) or name.endswith(".toml"):
+        return _own(Grammar.load(name))
     found = from_name(name)
     if found is None:
         known = [*dialects(), *(alias for one in dialects().values() for alias in one.aliases)]
@@ -52,6 +62,13 @@ def dialect(name: str) -> Dialect:
         hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(dialects())}"
         raise ValueError(f"unknown dialect {name!r}; {hint}")
     return found
+
+
+def _own(grammar: Grammar) -> Dialect:
+    tables = grammar.data.get("dialect", ())
+    if len(tables) != 1:
+        raise ValueError(f"{grammar.file}: holds {len(tables) or 'no'} [[dialect]], one is needed")
+    return Dialect(grammar, tables[0])
 
 
 def preferred_for_model(model: str) -> Dialect:

@@ -11,15 +11,22 @@ from typing import Any, Final
 
 from ..bodies.loose_object import loose
 from ..events import Event, Scrubbed, ToolCall
-from ..grammar import Grammar
+from ..grammar import Grammar, shipped
 from ..stream import scrub
 from ..tools import Tool, read_tools
+from ..union import tables_for
 from ..writing import filled, write_call
 from .boundary import Boundary, fenced, run_at
 from .records import UNKNOWN, Call, ToolResult, call_of, result_of
 
 # Envelopes around envelopes that are taken off. Reasoning is doubled by one replay too many, not by ten.
 _DOUBLED: Final = 8
+_FIELD: Final = re.compile(r"\{[a-z]+\}")
+# Bytes of a name in the header of a message, which is read up to ``MAX_HEADER``. No tool has a longer one.
+_LONGEST_NAME: Final = 160
+# What ``Boundary.name`` writes.
+_REFERENCE: Final = re.compile(r"&(?:quot|lt|gt|amp|#([0-9]{2,6}));")
+_CHARS: Final = {"&quot;": '"', "&lt;": "<", "&gt;": ">", "&amp;": "&"}
 _TEMPLATES: Final = ("call", "calls", "several", "result", "error", "results", "replayed")
 
 
@@ -37,7 +44,7 @@ class Form:
         texts = [self.table.get(key, "") for key in _TEMPLATES]
         texts += [text for text in self.table.get("form", {}).values() if isinstance(text, str)]
         fallback = self.table.get("fallback", {})
-        return Boundary([*texts, fallback.get("call", "")], self.table.get("escape") == "bars")
+        return Boundary([*texts, fallback.get("call", "")], self.table.get("escape") == "bars", own=self._own_markers)
 
     @cached_property
     def turn(self) -> Boundary:
@@ -48,6 +55,26 @@ class Form:
     def writes(self) -> bool:
         """True if calls are text; False for the provider's own channel."""
         return "body" in self.table
+
+    @property
+    def _own(self) -> bool:
+        """True for a format of the host's own, which is read beside the shipped ones."""
+        return shipped().get(self.grammar.name) is not self.grammar
+
+    @property
+    def _own_markers(self) -> set[str]:
+        """What a format of the host's own begins and ends with, and what its results stand between."""
+        if not self._own:
+            return set()
+        pieces = (piece for key in ("result", "error", "replayed") for piece in _FIELD.split(self.table.get(key, "")))
+        markers = {role.literal.decode() for role in tables_for((self.grammar,), None).roles.values()}
+        return markers | {piece.strip() for piece in pieces if piece.strip()}
+
+    @cached_property
+    def _reading(self) -> dict[str, Any]:
+        """The options with which a reply is read."""
+        model = {"model": self.table["model"]} if "model" in self.table else {}
+        return {**model, "grammars": (*shipped().values(), self.grammar)} if self._own else model
 
     # -- calls
 
@@ -68,10 +95,10 @@ class Form:
         wanted = [(self._bare(call.name), ordered(call.object())) for call in given]
         offered = _with_forgotten(read_tools(tools), wanted)
         written = [self._written(call, *wanted[index], index, offered) for index, call in enumerate(given)]
-        text = self._joined(written)
-        if len(written) > 1 and not self._reads(text, wanted, offered):
-            raise ValueError(f"{self.name} cannot carry these calls side by side")
-        return text
+        for text in (self._joined(written), "\n".join(self._joined([one]) for one in written)):
+            if len(written) == 1 or self._reads(text, wanted, offered):
+                return text
+        raise ValueError(f"{self.name} cannot carry these calls side by side")
 
     def _written(
         self, call: Call, name: str, arguments: dict[str, Any], index: int, offered: tuple[Tool, ...] | None
@@ -125,9 +152,7 @@ class Form:
         Without ``tools`` names are taken as written, but for the prefix that the dialect itself puts before them.
         ``options`` are those of ``scrub``.
         """
-        if "model" in self.table:
-            options.setdefault("model", self.table["model"])
-        read = scrub(text, tools, **options)
+        read = scrub(text, tools, **{**self._reading, **options})
         if tools is None and self._prefix:
             read = Scrubbed([self._unprefixed(event) for event in read.events])
         return read
@@ -181,13 +206,21 @@ class Form:
         content = self._content(result.text)
         if self.table.get("escape") == "fence":
             template = fenced(template, content)
+        fields = {"status": "error" if result.is_error else "ok", "content": content}
         return filled(
-            template,
-            name=self.boundary.name(name),
-            id=self.boundary.name(shown),
-            status="error" if result.is_error else "ok",
-            content=content,
+            template, **fields, name=self._field(name, "name", template), id=self._field(shown, "id", template)
         )
+
+    def _field(self, text: str, field: str, template: str) -> str:
+        """A name or an id, with nothing in it that would end it in this template."""
+        written = self.boundary.name(text)
+        if self.table.get("escape") == "bars" and len(written.encode("utf-8", "replace")) > _LONGEST_NAME:
+            return self._field(text[: len(text) * 3 // 4], field, template)
+        literals, names = _pieces(template)
+        for literal, name in zip(literals[1:], names, strict=True):
+            if name == field and literal and literal in written:
+                written = written.replace(literal, f"&#{ord(literal[0])};{literal[1:]}")
+        return written
 
     def _content(self, text: str) -> str:
         if self.table.get("quoted"):
@@ -241,7 +274,8 @@ class Form:
                     break
             else:
                 return None
-            error = fields.get("status") == "error" or (template == self.table.get("error") and "status" not in fields)
+            failed = template == self.table.get("error") and template != self.table["result"]
+            error = fields["status"] == "error" if "status" in fields else failed
             name, id = (_unescaped(fields.get(key, "")) for key in ("name", "id"))
             found.append(ToolResult(id, name, fields["content"], error, len(found)))
             at = end
@@ -279,7 +313,7 @@ def _with_forgotten(
     known = {tool.name for tool in offered}
     keys: dict[str, dict[str, Any]] = {}
     for name, arguments in calls:
-        if name not in known:
+        if name.strip() and name not in known:
             keys.setdefault(name, {}).update({key: {} for key in arguments})
     return (*offered, *(Tool(name, {"type": "object", "properties": found}) for name, found in keys.items()))
 
@@ -299,11 +333,8 @@ def _same(found: list[tuple[str, Any]], wanted: list[tuple[str, Any]]) -> bool:
     return json.dumps(found, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
-def _matched(template: str, text: str, at: int, fence: bool) -> tuple[dict[str, str] | None, int]:
-    """The fields of one envelope at ``at`` and where it ends; None if it is none."""
-    if fence:
-        template = template.replace("```", "`" * max(run_at(text, at), 3))
-    fields: dict[str, str] = {}
+def _pieces(template: str) -> tuple[list[str], list[str]]:
+    """What stands around the fields of a template, and their names."""
     pieces = template.split("{")
     literals, names = [pieces[0]], []
     for piece in pieces[1:]:
@@ -313,6 +344,15 @@ def _matched(template: str, text: str, at: int, fence: bool) -> tuple[dict[str, 
             continue
         names.append(name)
         literals.append(rest)
+    return literals, names
+
+
+def _matched(template: str, text: str, at: int, fence: bool) -> tuple[dict[str, str] | None, int]:
+    """The fields of one envelope at ``at`` and where it ends; None if it is none."""
+    if fence:
+        template = template.replace("```", "`" * max(run_at(text, at), 3))
+    fields: dict[str, str] = {}
+    literals, names = _pieces(template)
     if not text.startswith(literals[0], at):
         return None, at
     at += len(literals[0])
@@ -329,9 +369,7 @@ def _matched(template: str, text: str, at: int, fence: bool) -> tuple[dict[str, 
 
 
 def _unescaped(text: str) -> str:
-    for written, char in (("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
-        text = text.replace(written, char)
-    return text
+    return _REFERENCE.sub(lambda found: _CHARS.get(found[0]) or chr(int(found[1])), text)
 
 
 def _unwrapped(text: str, head: str, tail: str) -> str:

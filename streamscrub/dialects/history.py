@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..events import ToolCall
+from ..host.structured import read_structured
+from ..tools import Tool, read_tools
 from ..writing import filled
 from .boundary import with_closed_fence
 from .forms import Form
@@ -32,12 +35,14 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
     their images behind the text. A code fence that the prose leaves open is closed before the calls.
 
     Everything else comes back as it was given, so that a longer conversation begins with the same bytes. The reasoning
-    of a turn with calls is left out. Raises ``ValueError`` for a call that the dialect cannot carry.
+    of a turn with calls is left out. A call that cannot be written as it is, because its arguments do not fit its
+    schema or need a repair, is written as the library reads it. Raises ``ValueError`` for a call that is not even read,
+    or that the dialect cannot carry.
     """
     out: list[dict[str, Any]] = []
     calls: tuple[Call, ...] = ()
     pending: list[ToolResult] = []
-    offered = None if tools is None else list(tools)
+    offered = read_tools(tools)
     for message in messages:
         entry = entry_of(message)
         if isinstance(entry, ToolResults):
@@ -47,7 +52,7 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
         pending = []
         if isinstance(entry, AssistantToolCalls):
             calls = entry.calls
-            written = form.render_calls(calls, offered)
+            written = _written(form, calls, offered)
             prose = with_closed_fence((entry.text or "").rstrip())
             out.append(
                 {"role": "assistant", "content": f"{prose}\n{written}" if prose and written else prose + written}
@@ -55,6 +60,29 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
         else:
             out.append(dict(message) if isinstance(message, Mapping) else _plain(entry))
     return out + _turns(form, pending)
+
+
+def _written(form: Form, calls: Sequence[Call], tools: tuple[Tool, ...] | None) -> str:
+    """The calls of an earlier turn. What a model wrote once is no reason to stop: see ``encode``."""
+    try:
+        return form.render_calls(calls, tools)
+    except ValueError:
+        read = [again for call in calls for again in _as_read(form, call, tools)]
+        if read == list(calls):
+            raise
+    return form.render_calls(read, tools)
+
+
+def _as_read(form: Form, call: Call, tools: tuple[Tool, ...] | None) -> list[Call]:
+    """The call, or where it cannot be written, what the library reads in its record."""
+    try:
+        form.render_calls([call], tools)
+    except ValueError:
+        known = tools if tools is not None and any(tool.name == call.name for tool in tools) else None
+        events = read_structured([{"name": call.name, "arguments": call.arguments}], known)
+        if all(isinstance(event, ToolCall) for event in events):
+            return [replace(call, name=event.name or "", arguments=event.arguments or {}) for event in events]
+    return [call]
 
 
 def _turns(form: Form, results: list[ToolResult], replayed: bool = False) -> list[dict[str, Any]]:
@@ -104,12 +132,12 @@ def replay(form: Form, entries: Iterable[Any], tools: Iterable[Any] | None = Non
     Where a turn has no text, because its calls came through the provider's channel, they are written.
     """
     out: list[dict[str, Any]] = []
-    offered = None if tools is None else list(tools)
+    offered = read_tools(tools)
     for entry in entries_of(entries):
         if isinstance(entry, ToolResults):
             out += _turns(form, list(entry.results), replayed=True)
         elif isinstance(entry, AssistantToolCalls):
-            text = entry.text if entry.text else form.render_calls(entry.calls, offered)
+            text = entry.text if entry.text else _written(form, entry.calls, offered)
             out.append({"role": "assistant", "content": text})
         else:
             out.append(_plain(entry))
@@ -152,27 +180,22 @@ def _record(call: Call) -> dict[str, Any]:
 
 
 def read_wire(messages: Iterable[Mapping[str, Any]]) -> list[TranscriptEntry]:
-    """The inverse of ``wire``: what has no field of its own, such as a content of blocks, is ``extra_metadata``."""
+    """The inverse of ``wire``: what its fields cannot give back, such as a content of blocks, is ``extra_metadata``."""
     out: list[TranscriptEntry] = []
     for message in messages:
         entry = entry_of(message)
+        (made,) = wire([entry])
+        other = {key: value for key, value in message.items() if key not in made or made[key] != value} or None
         if isinstance(entry, ToolResults):
-            result = replace(entry.results[0], extra_metadata=_unnamed(message, "tool_call_id"))
+            result = replace(entry.results[0], extra_metadata=other)
             before = out[-1] if out else None
             if isinstance(before, ToolResults):
                 out[-1] = ToolResults((*before.results, result))
             else:
                 out.append(ToolResults((result,)))
         else:
-            out.append(replace(entry, extra_metadata=_unnamed(message, "reasoning_content", "tool_calls")))
+            out.append(replace(entry, extra_metadata=other))
     return out
-
-
-def _unnamed(message: Mapping[str, Any], *named: str) -> dict[str, Any] | None:
-    """What of a message ``wire`` cannot make of the fields of its record."""
-    text = message.get("content")
-    named = ("role", *named, *(("content",) if text is None or isinstance(text, str) else ()))
-    return {key: value for key, value in message.items() if key not in named} or None
 
 
 def pair_tool_cycles(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
@@ -218,18 +241,20 @@ def cut_before(entries: Sequence[TranscriptEntry], at: int) -> int:
 # -- one string
 
 
-def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+def transcript(
+    form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = None, *, add_generation_prompt: bool = False
+) -> str:
     """The whole conversation as one string in the chat template of the dialect's models.
 
-    Control tokens in the text of a user or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to
-    no model.
+    With ``add_generation_prompt`` it ends with what asks the model for its turn. Control tokens in the text of a user
+    or a tool are made inert. Raises ``ValueError`` for a dialect that belongs to no model.
     """
     template: Mapping[str, Any] | None = form.table.get("transcript")
     if template is None:
         raise ValueError(f"{form.name} has no transcript: it is a protocol for any model's template")
     out = [template.get("start", "")]
     waiting = ""  # system text for the next turn of the user, where the template has no system turn
-    offered = None if tools is None else list(tools)
+    offered = read_tools(tools)
     entries = entries_of(messages)
     if not entries or not _is_systems(entries[0]):
         out.append(template.get("default", ""))
@@ -240,7 +265,10 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
         if isinstance(entry, ToolResults):
             before = entries[place - 1] if place else None
             if not (inside and before is not None and _is_models(before)):
-                out.append(_results(form, template.get("results", "{blocks}"), entry.results))
+                around = template.get("results", "{blocks}")
+                out.append(
+                    _results(form, template.get("results_last", around) if after is None else around, entry.results)
+                )
         elif isinstance(entry, Chat) and _is_systems(entry):
             if "system" in template:
                 out.append(filled(template["system"], content=_trimmed(template, "system", entry.content)))
@@ -253,7 +281,15 @@ def transcript(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None 
         else:
             blocks = form.result_blocks(after.results) if inside and isinstance(after, ToolResults) else ""
             out.append(_model_turn(form, template, entry, blocks, offered, _Place(entries, place, recent)))
-    return "".join(out)
+    return "".join([*out, _opening(template, entries) if add_generation_prompt else ""])
+
+
+def _opening(template: Mapping[str, Any], entries: Sequence[TranscriptEntry]) -> str:
+    """What begins the model's next turn, or goes on with the one that waits for its results."""
+    waits = len(entries) > 1 and isinstance(entries[-1], ToolResults) and _is_models(entries[-2])
+    if waits and "resumed" in template:
+        return str(template["resumed"]).partition("{")[0]
+    return str(template.get("opening", template["assistant"].partition("{")[0]))
 
 
 def _is_systems(entry: TranscriptEntry) -> bool:
@@ -312,10 +348,10 @@ def _model_turn(
     template: Mapping[str, Any],
     entry: Chat | AssistantToolCalls,
     blocks: str,
-    tools: list[Any] | None,
+    tools: tuple[Tool, ...] | None,
     place: _Place,
 ) -> str:
-    calls = form.render_calls(entry.calls, tools) if isinstance(entry, AssistantToolCalls) else ""
+    calls = _written(form, entry.calls, tools) if isinstance(entry, AssistantToolCalls) else ""
     text = _trimmed(template, "text", _text(entry))
     if calls:
         calls = filled(template.get("calls", "{content}"), content=calls)

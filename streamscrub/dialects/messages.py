@@ -13,7 +13,7 @@ from ..host.gate import CONTENT, may_recover
 from ..stream import scrub
 
 if TYPE_CHECKING:
-    from .dialect import Dialect
+    from .speaking import Dialect
 
 # What providers say when a model or an endpoint takes no tools.
 _NO_TOOLS: Final = re.compile(

@@ -195,8 +195,9 @@ def render_prompt(form: Form, tools: Iterable[Any], *, catalogue: bool = True) -
     if style == "json":
         parts = [words["heading"], words["intro"]]
         parts.append(filled(words["catalogue"], tools=render_catalogue(form, offered)))
-        parts.append(filled(words["guide"], call=call))
-        parts.append(filled(words["parallel"], calls=example_call(form, offered, several=True)))
+        if call:
+            parts.append(filled(words["guide"], call=call))
+            parts.append(filled(words["parallel"], calls=example_call(form, offered, several=True)))
         parts += [examples] if examples else []
         results = [ToolResult("", tool.name, "…", index=place) for place, tool in enumerate(offered[:2])]
         parts.append(filled(words["reading"], results=form.render_results(results)))
@@ -262,8 +263,9 @@ def prepare(
 ) -> Prepared:
     """Put what the dialect has to say at the end of the first system message, or into a new one in front.
 
-    Nothing is rewritten for the native dialect, without tools, and for the choice ``none``. Else ``tools`` and
-    ``tool_choice`` leave the request, and a forced choice is said in words. ``host_renders_tool_catalogue``: the host
+    The native dialect rewrites nothing. Elsewhere ``tools`` and ``tool_choice`` leave the request, and a forced choice
+    is said in words; with the choice ``none`` the messages stay as they are, and no call of the reply can run.
+    Raises ``ValueError`` for a forced tool that is not offered. ``host_renders_tool_catalogue``: the host
     has put the block into its prompt already, so that only the forced choice is added, and the tools that were
     ``synthesized`` for this turn, such as the one that takes a structured answer. Whether a prompt looks as if it had
     the block is never guessed.
@@ -273,9 +275,14 @@ def prepare(
     added = read_tools(synthesized) or ()
     registry = (*(read_tools(records) or ()), *added)
     kind = tool_choice.get("type") if isinstance(tool_choice, Mapping) else tool_choice
-    if not form.writes or not registry or kind == "none":
+    if not form.writes:
         return Prepared(given, [*records, *synthesized_records(added)] or None, tool_choice, registry)
+    if not registry or kind == "none":
+        return Prepared(given, None, None, ())
     forced = forced_choice(tool_choice)
+    name = chosen_tool(tool_choice)
+    if name is not None and all(tool.name != name for tool in registry):
+        raise ValueError(f"the forced tool {name!r} is not offered; offered: {', '.join(one.name for one in registry)}")
     if host_renders_tool_catalogue:
         parts = [render_catalogue(form, added).strip()] if added else []
     else:

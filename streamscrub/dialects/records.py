@@ -156,6 +156,7 @@ def entry_of(record: Any) -> TranscriptEntry:
     content = record.get("content")
     calls = record.get("calls") or record.get("tool_calls") or ()
     reasoning = record.get("reasoning_content", record.get("thinking"))
+    reasoning = reasoning if isinstance(reasoning, str) else None
     if record["role"] == "tool":
         return ToolResults((result_of(record),))
     if record["role"] == "assistant" and calls:

@@ -12,7 +12,7 @@ from .content import recover_content
 from .gate import may_recover
 from .ids import AdapterIds, Dispatch, dispatches, fill_ids, mint_ids
 from .policies import Announced, CutAnswer, DroppedCall, EmptyReply, LoopGuard, Unreliable, gave_up
-from .replay import Baseline, Result, replay, replay_all, replay_batch
+from .replaying import Baseline, Result, replay, replay_all, replay_batch
 from .reply import Reply, Verdict, reply_of
 from .sessions import Response, Unreadable, read_lines, read_session, session_record
 from .store import TallyStore

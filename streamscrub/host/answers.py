@@ -20,7 +20,7 @@ CLOSE_ENOUGH: Final = 50
 
 
 def truncation_message(call: RejectedCall, repeat: bool = False) -> str:
-    """Tell the model that its call was cut by the length limit and not run.
+    """Tell the model that its call was cut and not run.
 
     ``repeat``: the same tool was cut before in this run, so sending the same shape once more would fail again.
     """
@@ -32,8 +32,8 @@ def truncation_message(call: RejectedCall, repeat: bool = False) -> str:
             "does not fit into one reply. Take another way, such as several small steps or a shorter content."
         )
     return (
-        f"{name} was cut off after {size} bytes by the length limit. It was not run, and nothing was changed. "
-        "Send it again in smaller pieces."
+        f"{name} was cut off after {size} bytes. It was not run, and nothing was changed. Send it again in smaller "
+        "pieces."
     )
 
 

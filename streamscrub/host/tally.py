@@ -77,8 +77,9 @@ class Counts:
 
     @property
     def summary(self) -> str:
-        """The rate in words, such as ``6/10 clean (60%)``."""
-        return f"{self.clean}/{self.calls + self.failures} clean ({self.rate:.0f}%)"
+        """The rate in words, such as ``6/10 clean (60%)``, or ``no calls``."""
+        tried = self.calls + self.failures
+        return f"{self.clean}/{tried} clean ({self.rate:.0f}%)" if tried else "no calls"
 
 
 def counts_of(events: Iterable[Event], given_up: bool = False) -> Counts:

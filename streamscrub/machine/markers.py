@@ -203,6 +203,7 @@ class Markers(LineStarts):
     def _do_wrap(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
         self._markup("wrapper", p, p + size)
         self._section = True
+        self._section_of = role.grammar
         return DEAD
 
     def _do_unwrap(self, role: Role, p: int, size: int, end: int, final: bool) -> int:
@@ -247,6 +248,7 @@ class Markers(LineStarts):
         self._section = self._section and not (wraps and sigil.closing)
         self._markup("orphan" if orphan else "wrapper", p, stop)
         self._section = inside
+        self._section_of = role.grammar if wraps else self._section_of
         return DEAD
 
     def _do_think(self, role: Role, p: int, size: int, end: int, final: bool) -> int:

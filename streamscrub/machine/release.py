@@ -25,6 +25,11 @@ class Release(Calls):
             self._advance(start, resume)
             self._line = None
             return True
+        if not size:
+            self._muted = max(self._muted, start + 1)
+            self._i = start
+            self._fresh_line = False
+            return True
         if candidate.special:
             # The token itself is never text.
             self._i = start

@@ -39,8 +39,11 @@ class Settling(Release):
         start, end = candidate.start, len(self._buf)
         if verdict != DONE:
             recipient = reader.recipient(self._buf, end)
+            whole = not self._buf.endswith(recipient.encode())
+            if recipient and not whole and reader.frame.begins_route(recipient):
+                self._markup("delimiter", start, end)
+                return False
             if recipient:
-                whole = not self._buf.endswith(recipient.encode())
                 name = self._offer.resolve(recipient).name if whole else None
                 self._reject(candidate, "truncated", name, end, "the stream ended in the header")
                 return False
@@ -153,6 +156,8 @@ class Settling(Release):
             return self._refute(candidate)
         stop = reader.at if verdict == DONE else self._end_of(reader.inner)
         parts = list(reader.parts)
+        if not candidate.size and reader.closed:
+            stop = max(reader.closer, candidate.start)  # what closes the section is read by itself
         if verdict == MORE:
             part = reader.open_part(len(buf), self._cut_off)
             if part is not None:

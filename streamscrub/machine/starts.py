@@ -13,7 +13,7 @@ from ..reading import BLANK, DEAD, DONE, MORE, NOTHING, Around
 from ..sentinels import CUT
 from ..tables import Kind
 from .code import Code
-from .state import Candidate
+from .state import Candidate, begins_token
 
 _RECIPIENT: Final = re.compile(rb"to=[^\s<{]{1,%d}+[ \t]{0,%d}+" % (MAX_NAME, MAX_NAME))
 _WORD: Final = re.compile(rb"[A-Za-z_][\w.-]{0,%d}+" % MAX_NAME)
@@ -42,6 +42,11 @@ class LineStarts(Code):
             verdict = self._role_word(i, end, final)
             if verdict != DEAD or self._i != i:
                 return verdict
+        if self._section and not self._frame_kind and byte in b"{[`~" and i >= self._muted:
+            # Where tags are due a call as JSON is one, too, so that it is not lost with the words of a section.
+            inside = self._tables.sections.get(self._section_of)
+            if inside is not None:
+                return self._begin(Candidate(i, BlockReader(inside, self._offer, i), "block", 0, None, True))
         if byte in b"\r\n`~<":
             self._fresh_line = byte in b"`~"
             return DEAD
@@ -95,7 +100,8 @@ class LineStarts(Code):
                     if (i + len(word) == end or size == CUT) and not final:
                         return MORE
                     found = self._tables.roles.get(bytes(self._buf[i + len(word) : i + len(word) + max(size, 0)]))
-                    if found is not None and found.kind is Kind.FRAME:
+                    cut = size == CUT and begins_token(bytes(self._buf[i + len(word) : end]))
+                    if cut or (found is not None and found.kind is Kind.FRAME):
                         self._markup("delimiter", i, i + len(word))
                         return DEAD
                 elif word.startswith(here) and i + len(here) == end and not final:

@@ -23,8 +23,17 @@ TEXT, CANDIDATE, REASON, FENCE, RESULT, DROP, SKIP, STRIPPED = range(8)
 # White space at ``_at``: no question, drop it, keep it, or (at the start of the response) not decided yet.
 NO_PAD, DROP_PAD, KEEP_PAD, LEAD_PAD = range(4)
 
+# What only tokens begin with.
+TOKEN_STARTS: Final = ("<|", "<\uff5c", "]<]")
+
 _LINE_CHARS: Final = re.compile(rb"[ \t>*+\-0-9.)]{0,32}")
 _new: Final = object.__new__
+
+
+def begins_token(tail: bytes) -> bool:
+    """Is so much of a token there, if it is the start of one, that it is no text?"""
+    text = tail.decode("utf-8", "replace")
+    return any(text.startswith(start) and len(text) > len(start) for start in TOKEN_STARTS)
 
 
 @dataclass(slots=True)
@@ -106,6 +115,7 @@ class State:
         self._after_call = False
         self._answered = False  # an answer wrapper was opened
         self._section = False  # inside a special wrapper
+        self._section_of = ""  # of this grammar, if it stands around calls
         self._wrapper: Envelope | None = None
         self._bare_fence: tuple[int, int] | None = None  # (character, length) of an open fence without a language
         self._bare_kept = False  # its opener was shown

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..limits import MAX_BLANKS
-from ..reading import BLANK, DONE, MORE
+from ..reading import BLANK, DONE, GAP, GAP_CUT, MORE
 from .markers import Markers
-from .state import DROP_PAD, KEEP_PAD, LEAD_PAD, NO_PAD, TEXT
+from .state import DROP_PAD, KEEP_PAD, LEAD_PAD, NO_PAD, TEXT, TOKEN_STARTS, begins_token
 
 
 class TextMode(Markers):
@@ -21,6 +21,13 @@ class TextMode(Markers):
             i = self._i
             if i >= end:
                 return self._rest(end, final)
+            if buf[i] == 0xC4 and self._after_markup and self._after_call:
+                k = self._leftover(i, end, final)
+                if k < 0:
+                    return self._hold(i, False)
+                if k > i:
+                    self._markup("padding", i, k)
+                    continue
             if self._fresh_line and self._line is not None:
                 verdict = self._at_line_start(i, end, final)
                 if verdict == MORE:
@@ -50,6 +57,15 @@ class TextMode(Markers):
                 return self._hold(p, final)
             if verdict == DONE or self._mode != TEXT:
                 return True
+
+    def _leftover(self, i: int, end: int, final: bool) -> int:
+        """Where a gap of leftover blanks ends that stands between a block and the next tag or the end; ``i`` if none
+        does, -1 if more bytes must tell."""
+        gap = GAP.match(self._buf, i, min(end, i + MAX_BLANKS))
+        k = gap.end() if gap is not None else i
+        if not final and (k == end or GAP_CUT.match(self._buf, k, end) is not None):
+            return -1
+        return k if k == end or self._buf[k] == 0x3C else i
 
     def _rest(self, end: int, final: bool) -> bool:
         """All is scanned: tell the accepted text, but for the start of a code point."""
@@ -83,8 +99,7 @@ class TextMode(Markers):
         tail = bytes(buf[p:])
         text = tail.decode("utf-8", "replace")
         start = self._pending[0][1] if self._pending else self._at
-        token = text.startswith(("<|", "<\uff5c")) and len(text) >= 3
-        token = token or (text.startswith("]<]") and len(text) >= 4)
+        token = begins_token(tail)
         soft = len(tail) >= 3 and text.startswith(("<", "]<"))
         directly = p == start and self._after_markup and self._after_call
         if self._tables.marks.is_prefix(tail) and (token or (soft and (self._cut_off or directly))):
@@ -93,9 +108,17 @@ class TextMode(Markers):
             self._drop("cut_marker", p, len(buf))
             self._at = self._i = len(buf)
             return
-        self._advance(p, len(buf))
-        self._i = len(buf)
-        self._tell_text(len(buf))
+        piece = p + self._cut_token(tail)
+        self._advance(p, piece)
+        self._i = piece
+        self._tell_text(piece)
+        if piece < len(buf):
+            self._markup("cut_marker", piece, len(buf))
+
+    def _cut_token(self, tail: bytes) -> int:
+        """Where the start of a token stands behind words that were held with it; the end of ``tail`` if none does."""
+        k = max(tail.rfind(start.encode()) for start in TOKEN_STARTS)
+        return k if k > 0 and begins_token(tail[k:]) and self._tables.marks.is_prefix(tail[k:]) else len(tail)
 
     def _padding(self, end: int, final: bool) -> bool:
         """White space at the start of the response, or after markup. False: wait for more."""

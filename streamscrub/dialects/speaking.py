@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from ..grammar import shipped
+from ..grammar import Grammar, shipped
 from . import history, messages, prompts
 from .forms import Form
 from .records import entries_of
@@ -22,7 +22,7 @@ class Dialect(Form):
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.grammar.name, self.name, self.is_exact)
+        return _again, (self.grammar if self._own else self.grammar.name, self.name, self.is_exact)
 
     @property
     def title(self) -> str:
@@ -129,9 +129,11 @@ class Dialect(Form):
             return history.wire(history.pair_tool_cycles(entries_of(entries)))
         return history.replay(self, entries, tools)
 
-    def transcript(self, conversation: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+    def transcript(
+        self, conversation: Iterable[Any], tools: Iterable[Any] | None = None, *, add_generation_prompt: bool = False
+    ) -> str:
         """One string in the template of its models: see ``history.transcript``."""
-        return history.transcript(self, conversation, tools)
+        return history.transcript(self, conversation, tools, add_generation_prompt=add_generation_prompt)
 
     # -- reading
 
@@ -139,9 +141,8 @@ class Dialect(Form):
         self, message: Mapping[str, Any], tools: Iterable[Any] | None, *, ids: Iterator[str], **options: Any
     ) -> tuple[Mapping[str, Any], list[Any]]:
         """A reply with the calls out of its text: see ``messages.parse_assistant_message``."""
-        if "model" in self.table:
-            options.setdefault("model", self.table["model"])
-        return messages.parse_assistant_message(message, tools, ids=ids, guided=self.writes, **options)
+        options = {"guided": self.writes, **self._reading, **options}
+        return messages.parse_assistant_message(message, tools, ids=ids, **options)
 
 
 @cache
@@ -152,7 +153,7 @@ def _exact(one: Dialect) -> Dialect:
     return Dialect(one.grammar, {**base, **one.table["exact"], "is_exact": True})
 
 
-def _again(grammar: str, name: str, exact: bool) -> Dialect:
-    file = shipped()[grammar]
+def _again(grammar: str | Grammar, name: str, exact: bool) -> Dialect:
+    file = shipped()[grammar] if isinstance(grammar, str) else grammar
     one = Dialect(file, next(table for table in file.data["dialect"] if table["name"] == name))
     return one.exact() if exact else one
