@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -32,7 +32,9 @@ from .console import plain as _plain
 from .console import say as _say
 from .console import short as _short
 from .console import stdin as _stdin
-from .events import Dropped, Event, Reasoning, RejectedCall, Repair, Scrubbed, Text, ToolCall
+from .console import told as _told
+from .endings import CUT, ORDINARY, plain_reason
+from .events import Dropped, Event, Reasoning, RejectedCall, Scrubbed, Text, ToolCall
 from .grammar import Grammar, GrammarError, find, folder, shipped
 from .host.policies import gave_up
 from .host.reply import reply_of
@@ -41,13 +43,36 @@ from .models import explain
 from .pages import format_section, formats_page
 from .records import to_record
 from .scrubber import StreamScrubber
+from .tools import read_tools
 
 MARK: Final = "↺"
 _PIECE: Final = 1 << 16  # bytes of one read; a read returns what is there and never waits for more
 _CALLS_FD: Final = 3
 _SECONDS: Final = 8.5  # of the demo at speed 1
-_LEFT: Final = "Left, a chat UI that strips tags by regex: its overwritten text is the point."
+_WIRE: Final = "What the model wrote, and what each stretch is:"
+_LEFT: Final = (
+    "The same, delta by delta. Left, a chat UI that strips tags by regex from the text so far and appends what is new: "
+    "it shows half a tag before the regex can match, and once a match makes the text shorter, it skips words that were "
+    "not shown yet. Right, streamscrub."
+)
 _CUTS: Final = (1, 2, 3, 4, 5, 7)  # characters of the equal pieces in which `check` feeds an example
+# Two numbers of an indented list; no string of JSON holds a newline.
+_SPAN: Final = re.compile(r"(?<=\"span\": )\[\s++(\d++),\s++(\d++)\s++\]")
+# Ways to end that are no ordinary ends, and no spelling mistakes of one.
+_OTHER_ENDS: Final = frozenset(
+    (
+        "content_filter",
+        "safety",
+        "recitation",
+        "refusal",
+        "error",
+        "abort",
+        "aborted",
+        "cancelled",
+        "timeout",
+        "unknown",
+    )
+)
 _COLORS: Final = {
     "text": "", "reasoning": "2", "markup": "36", "call": "32", "repaired": "33", "rejected": "31",
     "dim": "2", "bold": "1",
@@ -55,8 +80,20 @@ _COLORS: Final = {
 
 
 class _Parser(argparse.ArgumentParser):
+    _mixing = False
+
     def error(self, message: str) -> NoReturn:
         raise _Usage(f"{self.prog}: {message}")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Files may stand before, between and behind the options of a verb."""
+        if self._mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -105,7 +142,9 @@ def _parser() -> _Parser:
     one.add_argument("--calls", metavar="FILE", help="write calls as JSON lines to FILE (default: fd 3 if it is open)")
     one.add_argument("--show-reasoning", action="store_true", help="write reasoning to stderr as it arrives")
     one = verb("parse", _parse, "read a whole response: one JSON result", reads)
-    one.add_argument("--raw", action="store_true", help="show each block as the model wrote it beside its call")
+    one.add_argument(
+        "--blocks", "--raw", action="store_true", help="no JSON: each block as the model wrote it, and its call"
+    )
     one = verb("explain", _explain, "show the wire text with what each stretch of it is", reads)
     one.add_argument("--chunk", type=_count, metavar="N", help="feed N characters at a time, a line for each")
     one.add_argument("--no-color", action="store_true", help="no colours (as NO_COLOR or no terminal)")
@@ -117,6 +156,7 @@ def _parser() -> _Parser:
     one.add_argument(
         "files", nargs="*", metavar="FILE.toml", help="grammar files or tokenizer_config.json, or names of shipped ones"
     )
+    one.add_argument("--all", action="store_true", help="every failure, not the first of each grammar")
     one = verb("render", _render, "write what a dialect makes of tools, calls, results or a conversation")
     one.add_argument("part", choices=PARTS, help="what to write")
     _add_dialect_options(one, "JSON of what is written, or the text of a thought ('-' or missing: stdin)")
@@ -232,7 +272,21 @@ def _read_tools(args: argparse.Namespace) -> Any:
         found = next((found[key] for key in ("tools", "functions") if key in found), [found])
     if found is not None and not isinstance(found, list):
         raise _Usage(f"streamscrub: {args.tools} holds no list of tools")
+    try:
+        read_tools(found)
+    except (TypeError, ValueError) as error:
+        raise _Usage(f"streamscrub: {args.tools}: {_short(str(error))}") from None
     return found
+
+
+def _finish_reason(args: argparse.Namespace) -> str:
+    """The word that was given. One that nobody knows is read as a cut, which is said."""
+    word = plain_reason(args.finish_reason)
+    if word not in ORDINARY | CUT | _OTHER_ENDS:
+        near = get_close_matches(word, sorted(ORDINARY | CUT), 1, 0.6)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        _say(sys.stderr, f"streamscrub: no known finish reason: {_short(word)!r}, read as a cut{hint}\n")
+    return str(args.finish_reason)
 
 
 def _scrubber(args: argparse.Namespace) -> StreamScrubber:
@@ -256,34 +310,25 @@ def _raw(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _repairs(repairs: Iterable[Repair]) -> str:
-    """The kinds of repairs with their places, each kind once."""
-    places: dict[str, list[str]] = {}
-    for repair in repairs:
-        places.setdefault(repair.kind, []).append(_short(repair.where))
-    shown = [(kind, ", ".join(dict.fromkeys(filter(None, where)))) for kind, where in places.items()]
-    return "; ".join(f"{kind} ({where})" if where else kind for kind, where in shown)
-
-
 def _remark(event: ToolCall | RejectedCall) -> str:
     if isinstance(event, RejectedCall):
         return (
             f"{MARK} rejected {_short(event.name or 'a call without a name')}: {event.reason}, {_short(event.detail)}"
         )
-    return f"{MARK} repaired {_short(event.name)} [{event.strategy}]: {_repairs(event.repairs)}"
+    return f"{MARK} repaired {_short(event.name)} [{event.strategy}]: {_told(event.repairs)}"
 
 
 # -- scrub
 
 
 def _scrub(args: argparse.Namespace) -> int:
-    scrubber = _scrubber(args)
+    scrubber, finish = _scrubber(args), _finish_reason(args)
     sink = _calls_sink(args.calls)  # before a file is opened for reading, which could be given the number 3
     told = _Told(sink, args.show_reasoning)
     try:
         for chunk in _chunks(args.file):
             told.pass_on(scrubber.feed(chunk))
-        told.pass_on(scrubber.finish(args.finish_reason))
+        told.pass_on(scrubber.finish(finish))
     finally:
         if args.calls and sink is not None:
             with suppress(BrokenPipeError):
@@ -354,15 +399,15 @@ def _is_given(number: int) -> bool:
 
 
 def _parse(args: argparse.Namespace) -> int:
-    scrubber = _scrubber(args)
+    scrubber, finish = _scrubber(args), _finish_reason(args)
     events = [event for chunk in _chunks(args.file) for event in scrubber.feed(chunk)]
-    result = Scrubbed(_merged([*events, *scrubber.finish(args.finish_reason)]))
-    if args.raw:
+    result = Scrubbed(_merged([*events, *scrubber.finish(finish)]))
+    if args.blocks:
         for event in result.events:
             if isinstance(event, ToolCall | RejectedCall):
                 _out(_beside(event))
         return 0
-    counts = counts_of(result.events, gave_up(reply_of(result.events, args.finish_reason)))
+    counts = counts_of(result.events, gave_up(reply_of(result.events, finish)))
     shown = {
         "text": result.text,
         "reasoning": result.reasoning,
@@ -376,7 +421,7 @@ def _parse(args: argparse.Namespace) -> int:
             "gave_up": counts.given_up,
         },
     }
-    _out(json.dumps(shown, ensure_ascii=False, indent=2) + "\n")
+    _out(_SPAN.sub(r"[\1, \2]", json.dumps(shown, ensure_ascii=False, indent=2)) + "\n")
     return 0
 
 
@@ -431,12 +476,12 @@ def _kind_of(event: Event) -> str:
 
 def _explain(args: argparse.Namespace) -> int:
     paint = _Paint(args.no_color)
-    scrubber = _scrubber(args)
+    scrubber, finish = _scrubber(args), _finish_reason(args)
     wire = b"".join(_chunks(args.file))
     if args.chunk:
-        _explain_chunks(scrubber, wire, args, paint)
+        _explain_chunks(scrubber, wire, args.chunk, finish, paint)
         return 0
-    events = _merged([*scrubber.feed(wire), *scrubber.finish(args.finish_reason)])
+    events = _merged([*scrubber.feed(wire), *scrubber.finish(finish)])
     digits = max(4, len(str(len(wire))))
     margin = 2 * digits + 14
     width = max(24, _columns() - margin)
@@ -465,22 +510,22 @@ def _lines(text: str) -> list[str]:
 def _details(event: Event) -> list[str]:
     if isinstance(event, ToolCall):
         read = f"= {_short(event.name)} {_short(event.arguments)}"
-        return [read, f"{MARK} {_repairs(event.repairs)} [{event.strategy}]"] if event.repairs else [read]
+        return [read, f"{MARK} {_told(event.repairs)} [{event.strategy}]"] if event.repairs else [read]
     if isinstance(event, RejectedCall):
         return [f"= {event.reason}: {_short(event.detail)}"]
     return [f"= {event.kind}"] if isinstance(event, Dropped) else []
 
 
-def _explain_chunks(scrubber: StreamScrubber, wire: bytes, args: argparse.Namespace, paint: _Paint) -> None:
+def _explain_chunks(scrubber: StreamScrubber, wire: bytes, size: int, finish: str, paint: _Paint) -> None:
     try:
         whole: str | bytes = wire.decode()
     except UnicodeDecodeError:
         whole = wire
     count = 0
-    for count, at in enumerate(range(0, len(whole), args.chunk), 1):
-        piece = whole[at : at + args.chunk]
+    for count, at in enumerate(range(0, len(whole), size), 1):
+        piece = whole[at : at + size]
         _tell_chunk(str(count), piece, scrubber.feed(piece), scrubber.held, paint)
-    _tell_chunk("end", args.finish_reason, scrubber.finish(args.finish_reason), scrubber.held, paint)
+    _tell_chunk("end", finish, scrubber.finish(finish), scrubber.held, paint)
 
 
 def _tell_chunk(label: str, piece: str | bytes, events: list[Event], held: bytes, paint: _Paint) -> None:
@@ -494,7 +539,7 @@ def _summary(event: Event) -> str:
     if isinstance(event, Text | Reasoning):
         return f"{_kind_of(event)} |{_short(event.text)}|"
     if isinstance(event, ToolCall):
-        mark = f" {MARK} {_repairs(event.repairs)}" if event.repairs else ""
+        mark = f" {MARK} {_told(event.repairs)}" if event.repairs else ""
         return f"call {_short(event.name)} {_short(event.arguments)}{mark}"
     if isinstance(event, RejectedCall):
         return f"rejected {_short(event.name or '')} {event.reason}"
@@ -563,8 +608,10 @@ def _check(args: argparse.Namespace) -> int:
         failed = failed or bool(problems)
         title = Path(name).stem if problems and not runs else grammar.name
         if problems:
-            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            _say(sys.stdout, f"FAIL {_short(title):<18} {_plain(problems[0])}{more}\n")
+            shown = problems if args.all else problems[:1]
+            more = f" (and {len(problems) - 1} more, see --all)" if len(problems) > len(shown) else ""
+            for problem in shown:
+                _say(sys.stdout, f"FAIL {_short(title):<18} {_plain(problem)}{more}\n")
         else:
             _say(sys.stdout, f"ok   {_short(title):<18} {len(grammar.examples)} examples, {runs} runs\n")
     return int(failed)
@@ -659,6 +706,7 @@ def _render(args: argparse.Namespace) -> int:
 def _convert(args: argparse.Namespace) -> int:
     from .dialect_verbs import convert_verb
 
+    args.finish_reason = _finish_reason(args)
     return convert_verb(args, _read_tools(args), lambda path: b"".join(_chunks(path)))
 
 
@@ -698,7 +746,9 @@ def _demo(args: argparse.Namespace) -> int:
     width = (min(_columns(), 120) - 3) // 2
     steps, events = _replay(data, width)
     delay = 0.0 if args.fast else _SECONDS / float(word) / len(steps)
-    _say(sys.stdout, f"{data['title']}\n{_LEFT}\n\n")
+    full = 2 * width + 3
+    _say(sys.stdout, f"{data['title']}\n\n{_wire_rows(data, Scrubbed(events), full, paint)}\n")
+    _say(sys.stdout, "\n".join(row.rstrip() for row in _wrapped(_LEFT, full)) + "\n\n")
     for left, right in (("a regex over the text so far", "streamscrub"), ("─" * width, "─" * width)):
         _say(sys.stdout, paint("bold", _beside_each_other(left[:width], right, width)) + "\n")
     most = max(max(len(left), len(right)) for left, right in steps)
@@ -707,24 +757,34 @@ def _demo(args: argparse.Namespace) -> int:
     show = _show_live if live and most + 2 < size.lines and size.columns >= 2 * width + 3 else _show_rows
     show(steps, width, delay, most)
     for call in Scrubbed(events).calls:
-        _say(sys.stdout, "\n" + _call_rows(call, 2 * width + 3))
+        _say(sys.stdout, "\n" + _call_rows(call, full))
     _say(sys.stdout, f"\n{_saved(data, Scrubbed(events))}\n")
     return 0
 
 
+def _wire_rows(data: dict[str, Any], result: Scrubbed, width: int, paint: _Paint) -> str:
+    """The whole stream in rows, each stretch behind a word that says what it is."""
+    wire = "".join(data["deltas"]).encode()
+    rows = _wrapped(_WIRE, width)
+    for label, group in groupby(result.events, lambda one: "dropped" if isinstance(one, Dropped) else _kind_of(one)):
+        run = list(group)
+        text = _raw(wire[run[0].span[0] : run[-1].span[1]])
+        kind = "markup" if label == "dropped" else label
+        parts = [(kind, row) for line in _lines(text) for row in _wrapped(line, width - 11)]
+        if any(isinstance(one, Dropped) and one.kind == "fabricated_result" for one in run):
+            parts += [("rejected", row) for row in _wrapped("= a result that the model made up", width - 11)]
+        for place, (color, part) in enumerate(parts):
+            rows.append(paint("dim", f"{'' if place else label:<10} ") + paint(color, part.rstrip()))
+    return "\n".join(rows) + "\n"
+
+
 def _call_rows(call: ToolCall, width: int) -> str:
-    """A call as JSON, its repairs in as few rows as they need."""
+    """A call as JSON, and what was changed to read it."""
     rows = [f'{{"name": {json.dumps(call.name)}, "strategy": {json.dumps(call.strategy)},']
-    rows.append(f' "arguments": {json.dumps(call.arguments, ensure_ascii=False)},')
-    rows.append(' "repairs": [')
-    told = [json.dumps(f"{one.kind} {one.where}".strip()) for one in call.repairs]
-    for place, word in enumerate(told, 1):
-        word += ", " if place < len(told) else ""
-        if _cells(rows[-1] + word.rstrip()) > width:
-            rows.append("  ")
-        rows[-1] += word
-    rows[-1] += "]}"
-    return "\n".join(row.rstrip() for row in rows) + "\n"
+    rows.append(f' "arguments": {json.dumps(call.arguments, ensure_ascii=False)}}}')
+    if call.repairs:
+        rows += [row.strip() for row in _wrapped(f"{MARK} repaired: {_told(call.repairs)}", width)]
+    return "\n".join(rows) + "\n"
 
 
 _Step = tuple[list[str], list[str]]

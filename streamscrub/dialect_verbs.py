@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from .console import Usage, out, say, short
-from .dialects import Dialect, dialect, preferred_for_model, wire
+from .dialects import (
+    AssistantToolCalls,
+    Dialect,
+    ToolResults,
+    dialect,
+    entries_of,
+    preferred_for_model,
+    wire,
+)
 from .events import Reasoning, RejectedCall, Text, ToolCall
 from .grammar import Grammar, find
 from .stream import scrub
@@ -21,14 +29,18 @@ _OF_TOOLS: Final = frozenset(("prompt", "catalogue", "example"))
 
 def render_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callable[[str], bytes]) -> int:
     """Write one part of a dialect: text, or JSON where the part is a list of messages."""
+    if not args.dialect and not args.model and args.part != "wire":  # the provider's records are in no dialect
+        raise Usage(f"streamscrub render {args.part}: needs --dialect NAME, or --model ID")
     one = _named(args.dialect) if args.dialect else preferred_for_model(args.model or "")
+    if args.model and not args.dialect and not one.models:
+        say(sys.stderr, f"streamscrub: no dialect is that of {short(args.model)}: {one.name}, for any model\n")
     if args.part in _OF_TOOLS and not tools:
         raise Usage(f"streamscrub render {args.part}: needs --tools FILE")
     text = "" if args.part in _OF_TOOLS else read(args.file).decode("utf-8", "replace")
     try:
         made = _made(one.exact() if args.exact else one, args.part, text, tools)
     except (TypeError, ValueError, KeyError) as error:
-        raise Usage(f"streamscrub render: {short(str(error))}") from None
+        raise Usage(f"streamscrub render {args.part}: {short(str(error))}") from None
     if isinstance(made, str):
         out(made if made.endswith("\n") else f"{made}\n")
     else:
@@ -49,9 +61,9 @@ def _made(one: Dialect, part: str, text: str, tools: list[Any] | None) -> Any:
     records = _records(text)
     match part:
         case "calls":
-            return one.render_calls(records, tools)
+            return one.render_calls(_of_conversation(records, AssistantToolCalls), tools)
         case "results":
-            return one.render_results(records)
+            return one.render_results(_of_conversation(records, ToolResults))
         case "wire":
             return wire(records)
         case "encode":
@@ -77,6 +89,19 @@ def _records(text: str) -> list[Any]:
     return found
 
 
+def _of_conversation(records: list[Any], kind: type[AssistantToolCalls] | type[ToolResults]) -> list[Any]:
+    """The records; of the messages of a conversation only the calls, or only the results, named after their calls."""
+    if not any(isinstance(record, dict) and isinstance(record.get("role"), str) for record in records):
+        return records
+    found: list[Any] = []
+    for entry in entries_of(records):
+        if isinstance(entry, kind):
+            found += entry.calls if isinstance(entry, AssistantToolCalls) else entry.results
+    if not found:
+        raise ValueError(f"the conversation holds no {'results' if kind is ToolResults else 'calls'}")
+    return found
+
+
 def convert_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callable[[str], bytes]) -> int:
     """Write a reply as another dialect would; 1 if it holds a call that could not be read, which is left out."""
     target = _either(args.target)
@@ -87,6 +112,14 @@ def convert_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callab
     else:
         chosen = None if source is None else [source]
         events = scrub(text, tools, grammars=chosen, finish_reason=args.finish_reason).events
+    if isinstance(target, Grammar):
+        if any(isinstance(event, ToolCall) for event in events) and "body" not in target.data.get("render", {}):
+            raise Usage(f"streamscrub convert: {target.name} writes no calls: its file has no [render] with a body")
+        if any(isinstance(event, Reasoning) and event.text.strip() for event in events):
+            say(
+                sys.stderr, f"streamscrub: left out the reasoning: {target.name} is no dialect and has no form for it\n"
+            )
+        events = [event for event in events if not isinstance(event, Reasoning)]
     code, calls = 0, []
     written: list[str] = []
     try:
@@ -103,7 +136,7 @@ def convert_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callab
                 calls = []
             if isinstance(event, Text):
                 written.append(event.text)
-            elif isinstance(event, Reasoning):
+            elif isinstance(event, Reasoning) and isinstance(target, Dialect):
                 written.append(_thought(target, event.text))
         written += _calls(target, calls, tools)
     except ValueError as error:
@@ -119,9 +152,9 @@ def _calls(target: Dialect | Grammar, calls: list[ToolCall], tools: list[Any] | 
         yield write_calls(target, [(call.name, call.arguments) for call in calls], tools or ())
 
 
-def _thought(target: Dialect | Grammar, text: str) -> str:
-    """Reasoning in the target's envelope; a grammar that is no dialect gets the words alone."""
-    if not isinstance(target, Dialect) or not text.strip():
+def _thought(target: Dialect, text: str) -> str:
+    """Reasoning in the target's envelope."""
+    if not text.strip():
         return text
     return target.render_thinking(text.strip("\n")) + "\n"
 

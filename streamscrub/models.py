@@ -56,13 +56,14 @@ def explain(model: str, grammars: Iterable[Grammar] | None = None) -> str:
     found = grammars_for(model, chosen)
     for place, (grammar, pattern) in enumerate(found, 1):
         lines.append(f"  {place}. {grammar.name:<16} {pattern:<20} {grammar.reads.get('title', '')}".rstrip())
-    if not found:
-        lines.append("  no grammar file names this model")
     for grammar in chosen:
         opening = grammar.opening(model)
         if opening is not None:
             pattern, close = opening
             lines.append(f"  responses start inside the reasoning: opened_for {pattern!r} of {grammar.name}")
             lines.append(f"  where the server has taken it out already, pass prefill={close!r}")
-    lines.append("  every other grammar stays on; of readings that are equally good the model's own go first")
+    if found:
+        lines.append("  every other grammar stays on; of readings that are equally good the model's own go first")
+    else:
+        lines.append("  no grammar names this model: all grammars are on, none preferred")
     return "\n".join(lines)

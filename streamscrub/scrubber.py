@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _REPLACEMENT: Final = "\ufffd".encode()
 _UNREAD: Final = 16384  # characters and deltas that are kept unread, at most
 _new: Final = object.__new__
+_MODES: Final = ("text", "a call", "reasoning", "code", "a made-up result", "dropped rest", "a large block", "frames")
 
 
 class StreamScrubber(Machine):
@@ -242,6 +243,18 @@ class StreamScrubber(Machine):
         self._join()
         start = self._pending[0][1] if self._pending else self._at
         return bytes(self._buf[max(start, -self._base) :])
+
+    def __repr__(self) -> str:
+        """Where the response stands: the mode, the bytes read, the bytes held.
+
+        >>> scrubber = StreamScrubber()
+        >>> _ = scrubber.feed("Noon. <tool")
+        >>> scrubber
+        <StreamScrubber in text, 11 bytes read, 5 held>
+        """
+        held = len(self.held)
+        where = "finished" if self._finished else f"in {_MODES[self._mode]}"
+        return f"<StreamScrubber {where}, {self._base + len(self._buf)} bytes read, {held} held>"
 
     def _fast(self) -> bool:
         """True in the middle of a line of ordinary text, where only a lead character can change anything."""

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from .events import Event, Scrubbed
+from .grammar import Grammar
 from .scrubber import StreamScrubber
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Options(TypedDict, total=False):
+    """The options of ``StreamScrubber``, where they are passed on. What they mean, and their defaults, stands there."""
+
+    grammars: Iterable[str | Path | Grammar] | None
+    model: str | None
+    reasoning: Literal["auto", "open", "off"]
+    prefill: str | bytes
+    recover: bool
+    on_fabricated: Literal["drop", "cut", "keep"]
+    progress: bool
+    strict: bool
+    max_call_bytes: int
+    max_depth: int
+    max_calls: int
 
 
 def scrub(
-    text: str | bytes, tools: Iterable[Any] | None = None, *, finish_reason: str | None = "stop", **options: Any
+    text: str | bytes,
+    tools: Iterable[Any] | None = None,
+    *,
+    finish_reason: str | None = "stop",
+    **options: Unpack[Options],
 ) -> Scrubbed:
     """Read a complete response. ``options`` are those of ``StreamScrubber``; the result holds all its events."""
     scrubber = StreamScrubber(tools, **options)
@@ -22,7 +46,7 @@ def wrap(
     tools: Iterable[Any] | None = None,
     *,
     finish_reason: str | Callable[[], str | None] | None = "stop",
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Iterator[Event]:
     """Read an iterator of deltas. ``finish_reason`` is a value, or a callable asked when the iterator is exhausted.
 
@@ -49,9 +73,19 @@ def awrap(
     tools: Iterable[Any] | None = None,
     *,
     finish_reason: str | Callable[[], str | None] | None = "stop",
-    **options: Any,
+    **options: Unpack[Options],
 ) -> AsyncIterator[Event]:
-    """As ``wrap``, for an asynchronous iterator of deltas; ``finish_reason`` stays synchronous."""
+    """As ``wrap``, for an asynchronous iterator of deltas; ``finish_reason`` stays synchronous.
+
+    >>> import asyncio
+    >>> async def deltas():
+    ...     for delta in ("It is ", "noon."):
+    ...         yield delta
+    >>> async def show():
+    ...     return [event.text async for event in awrap(deltas())]
+    >>> asyncio.run(show())
+    ['It is ', 'noon.']
+    """
     if not isinstance(iterable, AsyncIterable):
         raise TypeError(
             f"awrap takes an asynchronous iterable of deltas, not {type(iterable).__name__}; wrap takes others"

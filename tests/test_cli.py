@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 import streamscrub
-from streamscrub import cli
+from streamscrub import Repair, cli, console
 from streamscrub.cli import main
 from streamscrub.grammar import shipped
 
@@ -106,9 +106,44 @@ def test_scrub_writes_calls_and_rejected_calls_as_lines(run: Run, tools: str, tm
 def test_scrub_tells_repairs_and_rejections_on_stderr_with_the_mark(run: Run, tools: str, tmp_path: Path) -> None:
     err = run("scrub", "--tools", tools, "--calls", str(tmp_path / "calls"), stdin=DAMAGED + UNKNOWN).err
     repaired, rejected = err.splitlines()
-    assert repaired.startswith("↺ repaired find [json]: key_quotes (")
-    assert "trailing_comma (arguments)" in repaired
+    assert repaired == "↺ repaired find [json]: syntax: 6 edits (key_quotes, quotes, trailing_comma)"
     assert rejected.startswith("↺ rejected erase: unknown_tool, ")
+
+
+def test_a_remark_shows_what_was_before_and_what_is_now(run: Run, tmp_path: Path) -> None:
+    told = written(
+        tmp_path / "t.json", [{"name": "get_tide", "parameters": {"properties": {"n": {"type": "integer"}}}}]
+    )
+    for text, words in (
+        (
+            "<tool_call>{'name': 'getTides', 'arguments': {'n': '3',}}</tool_call>",
+            'name: getTides -> get_tide; n: "3" -> 3; syntax: 6 edits (key_quotes, quotes, trailing_comma)',
+        ),
+        ('<tool_call>{"name": "get_tide", "arguments": {"N": 1}}</tool_call>', "key: N -> n"),
+        ('<tool_call>{"name": "get_tide", "arguments": null}</tool_call>', "no_arguments: null -> {}"),
+        ('<tool_call>{"name": "get_tide", "n": 1}</tool_call>', "flattened: n"),
+        ('<tool_call>{"name": "get_tide", "arguments": {"n": 1}}', "missing_close"),
+    ):
+        assert run("parse", "--blocks", "--tools", told, stdin=text).out.splitlines()[-1].partition("]: ")[2] == words
+
+
+def test_many_repairs_are_told_on_a_short_line() -> None:
+    line = console.told(Repair("key", f"arguments.{place}{'k' * 90}", "A" * 90, "a") for place in range(40))
+    assert len(line) < 1500
+    assert line.endswith("; 28 more")
+    assert console.told([]) == ""
+    assert console.told([Repair("coerced", "arguments.n", '""', "null")]) == 'n: "" -> null'
+    assert console.told([Repair("null_omitted", "arguments.n", "null")]) == "null_omitted (n): null -> nothing"
+
+
+def test_an_unknown_finish_reason_is_told(run: Run, tmp_path: Path) -> None:
+    cut = CALL[:-12]
+    for verb in (["scrub", "--calls", str(tmp_path / "calls")], ["parse"], ["explain"], ["convert", "--to", "xml"]):
+        assert "no known finish reason: 'lenght', read as a cut; did you mean length?" in (
+            run(*verb, "--finish-reason", "lenght", stdin=cut).err
+        )
+        for word in ("length", "FINISH_REASON_STOP", "tool-calls", "content_filter"):
+            assert "finish reason" not in run(*verb, "--finish-reason", word, stdin=CALL).err
 
 
 def test_scrub_says_when_calls_went_nowhere(run: Run, tools: str) -> None:
@@ -281,8 +316,18 @@ def test_the_spans_of_a_result_tile_the_text(run: Run, tools: str) -> None:
     assert all(one[1] == other[0] for one, other in pairwise(spans))
 
 
-def test_parse_raw_shows_each_block_exactly_beside_its_call(run: Run, tools: str) -> None:
-    out = run("parse", "--raw", "--tools", tools, stdin=f"Look.\n{DAMAGED}\n{UNKNOWN}").out.splitlines()
+def test_a_span_stands_on_one_line_of_the_result(run: Run, tools: str) -> None:
+    ran = run("parse", "--tools", tools, stdin=f"Look.\n{DAMAGED}")
+    assert f'"span": [6, {6 + len(DAMAGED)}]' in ran.out
+    assert ran.json["calls"][0]["span"] == [6, 6 + len(DAMAGED)]
+
+
+def test_parse_blocks_shows_each_block_exactly_beside_its_call(run: Run, tools: str) -> None:
+    text = f"Look.\n{DAMAGED}\n{UNKNOWN}"
+    assert run("parse", "--raw", "--tools", tools, stdin=text).out == (
+        run("parse", "--blocks", "--tools", tools, stdin=text).out
+    )
+    out = run("parse", "--blocks", "--tools", tools, stdin=f"Look.\n{DAMAGED}\n{UNKNOWN}").out.splitlines()
     assert out[0] == f"--- call 0, bytes 6 to {6 + len(DAMAGED)}, hermes"
     assert out[1:3] == [DAMAGED, '=> find {"q": "a"}']
     assert out[3].startswith("↺ repaired find [json]: ")
@@ -304,7 +349,7 @@ def test_explain_shows_every_stretch_with_its_span(run: Run, tools: str) -> None
     assert int(rows[-1][1]) == len(text)
     assert "Look.⏎" in out
     assert '= find {"q": "a"}' in out
-    assert "↺ key_quotes (name, arguments, arguments.q); quotes" in out
+    assert "↺ syntax: 6 edits (key_quotes, quotes, trailing_comma) [json]" in out
     assert "= unknown_tool" in out
     assert "= delimiter" in out
 
@@ -381,7 +426,7 @@ def test_grammars_writes_the_page_of_all_formats(run: Run) -> None:
 
 def test_grammars_explains_the_choice_for_a_model(run: Run) -> None:
     assert "1. qwen3_coder" in run("grammars", "--model", "qwen/qwen3-coder:free").out
-    assert "no grammar file names this model" in run("grammars", "--model", "").out
+    assert "no grammar names this model: all grammars are on, none preferred" in run("grammars", "--model", "").out
 
 
 def test_grammars_says_when_responses_start_in_reasoning_and_how_to_undo_it(run: Run) -> None:
@@ -463,6 +508,17 @@ def test_check_says_what_differs_in_one_line(run: Run, tmp_path: Path, more: str
     assert ran.out.startswith("FAIL mine")
     assert problem in ran.out
     assert ran.out.count("\n") == 1
+
+
+def test_check_shows_every_failure_if_asked(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(EXAMPLE + 'calls = []\n[[example]]\ntext = "Noon."\nvisible = "no"\n', encoding="utf-8")
+    (first,) = run("check", str(path)).out.splitlines()
+    assert first.endswith(" (and 3 more, see --all)")
+    ran = run("check", "--all", str(path))
+    assert ran.code == 1
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [["FAIL", "mine"]] * 4
+    assert ran.out.startswith(first.removesuffix(" (and 3 more, see --all)") + "\n")
 
 
 def test_check_honours_finish_tools_and_options(run: Run, tmp_path: Path) -> None:
@@ -632,7 +688,7 @@ def test_the_demo_is_instant_and_fits_a_terminal_of_80_columns(run: Run, monkeyp
     assert ran.code == 0
     assert max(cli._cells(line) for line in ran.out.splitlines()) <= 80
     assert "\x1b" not in ran.out
-    assert "\nLeft, a chat UI that strips tags by regex: " in ran.out
+    assert " Left, a chat UI that strips tags by regex " in ran.out
     assert ran.out.splitlines()[-1] == "It ran 1 call that was only quoted, and missed 2 of 2 real calls."
 
 
@@ -648,13 +704,24 @@ def test_the_demo_shows_the_leak_on_the_left_and_none_on_the_right(run: Run) -> 
         assert marker not in right
 
 
+def test_the_demo_begins_with_the_whole_stream_and_what_was_dropped_of_it(run: Run) -> None:
+    shown = run("demo", "--fast").out.partition("The same, delta by delta.")[0]
+    text = "".join(line[11:].removesuffix("⏎") for line in shown.splitlines() if line[10:11] == " ")
+    for piece in ("Tide first, then a reminder.", "{'name': 'get_tides_table', 'arguments'", '{"high_water": "06:12"}'):
+        assert piece in text
+    assert "dropped    ⏎\n           <tool_response>⏎\n" in shown
+    assert "= a result that the model made up\n" in shown
+
+
 def test_the_calls_of_the_demo_are_json_with_their_repairs(run: Run) -> None:
     out = run("demo", "--fast").out
-    calls = [json.loads(block) for block in out.split("\n\n") if block.lstrip().startswith("{")]
+    blocks = [block for block in out.split("\n\n") if block.lstrip().startswith("{")]
+    calls = [json.loads(block.partition("↺")[0]) for block in blocks]
     assert [call["name"] for call in calls] == ["get_tide_table", "set_reminder"]
     assert calls[0]["arguments"] == {"harbor": "Skagen", "days": 2, "metric": True}
-    assert {"name name", "trailing_comma arguments", "coerced arguments.days"} <= set(calls[0]["repairs"])
-    assert calls[1]["repairs"] == []
+    told = blocks[0].partition("↺ repaired: ")[2].replace("\n", " ")
+    assert told.startswith('name: get_tides_table -> get_tide_table; days: "2" -> 2; syntax: 10 edits (')
+    assert "↺" not in blocks[1]
 
 
 def test_the_demo_takes_about_ten_seconds_and_its_speed_can_be_set(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -683,12 +750,15 @@ def test_on_a_terminal_the_rows_are_redrawn_to_the_same_picture(run: Run, monkey
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("LINES", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    assert drawn(run("demo", "--fast", "--no-color").out)[5 : 5 + len(plain)] == plain
+    screen = drawn(run("demo", "--fast", "--no-color").out)
+    start = next(place for place, line in enumerate(screen) if line.startswith("───")) + 1
+    assert screen[start : start + len(plain)] == plain
     monkeypatch.setenv("LINES", "10")
     assert "\x1b[" not in run("demo", "--fast", "--no-color").out
     monkeypatch.setenv("LINES", "40")
     monkeypatch.setenv("COLUMNS", "40")
-    assert max(cli._cells(line) for line in drawn(run("demo", "--fast", "--no-color").out)[3:21]) <= 40
+    narrow = "\n".join(drawn(run("demo", "--fast", "--no-color").out)[2:]).partition('\n{"name": ')[0]
+    assert max(map(cli._cells, narrow.splitlines())) <= 40
 
 
 def drawn(out: str) -> list[str]:
@@ -710,6 +780,41 @@ def drawn(out: str) -> list[str]:
             screen[at] = screen[at][:column] + token
             column += len(token)
     return screen
+
+
+# Files and options in any order
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("render", "results", "FILE", "--dialect", "hermes"),
+        ("render", "results", "--dialect", "hermes", "FILE"),
+        ("render", "--dialect", "hermes", "results", "FILE"),
+        ("render", "--dialect=hermes", "results", "--exact", "FILE"),
+        ("render", "results", "--dialect", "hermes", "--", "FILE"),
+        ("render", "results", "--dialect", "hermes", "-"),
+        ("render", "results", "--dialect", "hermes"),
+        ("render", "--dialect", "hermes", "results"),
+    ],
+    ids=" ".join,
+)
+def test_the_file_of_render_stands_anywhere(run: Run, tmp_path: Path, argv: tuple[str, ...]) -> None:
+    results = '[{"name": "ping", "text": "up"}]'
+    path = written(tmp_path / "results.json", results)
+    ran = run(*(path if word == "FILE" else word for word in argv), stdin="" if "FILE" in argv else results)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "<tool_response>\nup\n</tool_response>\n"
+
+
+def test_the_files_of_every_verb_stand_anywhere(run: Run, tools: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "reply.txt", CALL)
+    for verb in (["scrub"], ["parse"], ["explain"], ["convert", "--to", "hermes"], ["replay"], ["tally"]):
+        before, behind = run(*verb, path, "--tools", tools), run(*verb, "--tools", tools, path)
+        assert (before.code, before.out, before.err) == (behind.code, behind.out, behind.err)
+        assert before.code == 0
+    assert run("replay", path, "--json", path).json["responses"] == 2
+    assert run("grammars", "hermes", "--markdown").out == run("grammars", "--markdown", "hermes").out
 
 
 # Wrong use
@@ -757,7 +862,7 @@ def test_wrong_use_is_one_clear_line_and_exit_2(run: Run, tmp_path: Path, argv: 
         ("3", "holds no list of tools"),
         ('{"tools": {}}', "holds no list of tools"),
         ("[3]", "tools[0]: expected a Tool or a dict, got 3"),
-        ("[{}]", "tools[0]: no name"),
+        ("[{}]", "t.json: tools[0]: no name"),
         ("{}", "tools[0]: no name"),
         ('[{"name": "a"}, {"name": "a"}]', "a second tool of the name"),
     ],

@@ -231,6 +231,37 @@ def test_render_says_what_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path:
         assert (code, out) == (2, "")
         assert said in err
     assert "did you mean kimi?" in ran(capsys, "render", "calls", "--dialect", "kimmi")[2]
+    code, out, err = ran(capsys, "render", "calls", str(wrong))
+    assert (code, out, err) == (2, "", "streamscrub render calls: needs --dialect NAME, or --model ID\n")
+    wrong.write_text("Hm.", encoding="utf-8")
+    code, out, err = ran(capsys, "render", "thinking", str(wrong), "--model", "llama-3")
+    assert (code, out) == (0, dialect("xml").render_thinking("Hm.") + "\n")
+    assert err == "streamscrub: no dialect is that of llama-3: xml, for any model\n"
+
+
+def test_render_takes_the_calls_or_the_results_out_of_a_conversation(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    talk: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Up?"},
+        {"role": "assistant", "content": "Let me see.", "calls": [{"id": "c1", "name": "ping", "arguments": {}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "up"},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"messages": talk}), encoding="utf-8")
+    one = dialect("json_tag")
+    assert ran(capsys, "render", "results", str(path), "--dialect", "json_tag") == (
+        0, one.render_results([{"name": "ping", "text": "up"}]), "",
+    )  # fmt: skip
+    assert (
+        ran(capsys, "render", "calls", str(path), "--dialect", "json_tag")[1] == one.render_calls([("ping", {})]) + "\n"
+    )
+    path.write_text(json.dumps(talk[:2]), encoding="utf-8")
+    for part in ("calls", "results"):
+        code, out, err = ran(capsys, "render", part, str(path), "--dialect", "json_tag")
+        assert (code, out, err) == (2, "", f"streamscrub render {part}: the conversation holds no {part}\n")
 
 
 def test_convert_writes_the_reply_in_the_other_dialect(
@@ -244,8 +275,9 @@ def test_convert_writes_the_reply_in_the_other_dialect(
         "<think>\nHm.\n</think>\nChecking.\n<tool_call>get_tide\n<arg_key>harbor</arg_key>\n"
         "<arg_value>Sines</arg_value>\n</tool_call>\nDone."
     )
-    code, out, _ = ran(capsys, "convert", str(path), "--to", "mistral")
-    assert (code, out) == (0, 'Hm.Checking.\n[TOOL_CALLS]get_tide[ARGS]{"harbor": "Sines"}\nDone.')
+    code, out, err = ran(capsys, "convert", str(path), "--to", "mistral")
+    assert (code, out) == (0, 'Checking.\n[TOOL_CALLS]get_tide[ARGS]{"harbor": "Sines"}\nDone.')
+    assert err == "streamscrub: left out the reasoning: mistral is no dialect and has no form for it\n"
     code, out, _ = ran(capsys, "convert", str(path), "--from", "glm.toml", "--to", "xml")
     assert (code, out) == (2, "")
 
@@ -274,4 +306,9 @@ def test_convert_leaves_out_what_could_not_be_read(
     assert "left out get_tide: truncated" in err
     assert "nor is it a grammar" in ran(capsys, "convert", str(path), "--to", "kimmi")[2]
     path.write_text(CALL, encoding="utf-8")
+    (tmp_path / "zap.toml").write_text('name = "zap"\n', encoding="utf-8")
+    assert (
+        "zap writes no calls: its file has no [render] with a body"
+        in (ran(capsys, "convert", str(path), "--to", str(tmp_path / "zap.toml"))[2])
+    )
     assert "provider's own channel" in ran(capsys, "convert", str(path), "--to", "native")[2]

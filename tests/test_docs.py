@@ -20,8 +20,11 @@ import streamscrub
 from streamscrub import Grammar, scrub
 from streamscrub.bodies import BODIES
 from streamscrub.cli import main
+from streamscrub.console import SYNTAX
+from streamscrub.dialects import dialects
 from streamscrub.events import DROP_KINDS, REJECT_REASONS
-from streamscrub.grammar import _KEYS, shipped
+from streamscrub.fileforms import _KINDS
+from streamscrub.grammar import _KEYS, _MARKERS, shipped
 from streamscrub.pages import _SYNTAXES, format_section, formats_page
 from streamscrub.resolve import _STRATEGIES
 
@@ -69,12 +72,28 @@ def test_examples_in_docstrings_hold() -> None:
 # Repairs
 
 
+def section_of_repairs(title: str) -> list[str]:
+    """The words of the rows of a section."""
+    page = (ROOT / "docs" / "repairs.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| `(\w+)` \|", page.partition(f"\n## {title}\n")[2].partition("\n## ")[0], re.MULTILINE)
+    assert len(words) == len(set(words))
+    return words
+
+
 def table_of_repairs() -> dict[str, set[str]]:
     """Word -> what it is ("kind", "strategy")."""
+    table: dict[str, set[str]] = {}
+    for title, what in (("Kinds", "kind"), ("Strategies", "strategy")):
+        for word in section_of_repairs(title):
+            table.setdefault(word, set()).add(what)
+    return table
+
+
+def test_the_kinds_of_the_notation_are_those_that_the_command_counts() -> None:
     page = (ROOT / "docs" / "repairs.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE)
-    assert len(rows) == len({word for word, _ in rows})
-    return {word: set(what.split(", ")) for word, what in rows}
+    first = page.partition("\nEdits of the notation:\n")[2].partition("\nChanges of the meaning")[0]
+    words = set(re.findall(r"^\| `(\w+)` \|", first, re.MULTILINE))
+    assert words == SYNTAX | {"fence", "wrapper", "anchored"}  # three that say more of a call than a comma does
 
 
 def strings_in(node: ast.AST | None) -> Iterator[str]:
@@ -188,6 +207,22 @@ def test_all_events_are_in_the_readme() -> None:
         assert re.search(rf"^\| .*`{name}[(`]", readme, re.MULTILINE), name
 
 
+# Dialects
+
+
+def test_the_page_of_dialects_says_which_have_a_mark_for_a_failed_result() -> None:
+    page = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
+    marked = {}
+    for names, said in re.findall(r"^\| (`[^|]*`) \| .* \| (yes|no) \|$", page, re.MULTILINE):
+        marked.update(dict.fromkeys(re.findall(r"`(\w+)`", names), said == "yes"))
+    assert marked.keys() == dialects().keys()
+    assert not marked.pop("native")
+    for name in marked:
+        one = dialects()[name]
+        texts = [one.render_results([{"name": "x", "text": "y", "is_error": failed}]) for failed in (False, True)]
+        assert marked[name] == (texts[0] != texts[1]), name
+
+
 # Grammars
 
 
@@ -256,7 +291,21 @@ def test_the_grammars_of_the_page_pass_their_check(tmp_path: Path, capsys: pytes
         names.append(Grammar.load(path).name)
         if names == ["mine"]:
             assert capsys.readouterr().out in page.read_text(encoding="utf-8").replace("\n   ", "\n")
-    assert names == ["mine", "header", "tagged"]
+    assert names == ["mine", "header", "tagged", "paired", "framed", "lined"]
+
+
+def test_the_kinds_of_values_on_the_page_are_those_that_are_asked_for() -> None:
+    page = (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
+    kinds = {
+        "a list of strings, also for one": "a list of strings", "a list of pairs of strings": "", "a table": "a table",
+        "true or false": "true or false", "a whole number": "a whole number",
+    }  # fmt: skip
+    rows = dict(re.findall(r"^\| ([a-z ,]+) \| (.*) \|$", page.partition("\n## Sections\n")[2], re.MULTILINE))
+    assert kinds.keys() <= rows.keys()
+    listed = {key: kinds[kind] for kind in kinds for key in re.findall(r"`(\w+)`", rows[kind].partition(";")[0])}
+    assert {key: _KINDS.get(key, kind) for key, kind in listed.items()} == listed
+    markers = {key for keys in _KEYS.values() for key in keys if key in _MARKERS or key.endswith(("_open", "_close"))}
+    assert markers <= listed.keys()
 
 
 ENVELOPE: Final = '[[envelope]]\nname = "x"\nopen = ["<<call>>"]\nclose = ["<</call>>"]\n'
@@ -281,15 +330,39 @@ SHAPES: Final = {
 def test_the_shapes_of_the_page_are_read_as_it_says(text: str) -> None:
     assert f"| `{text}` |" in (ROOT / "docs" / "grammar-files.md").read_text(encoding="utf-8")
     grammar = Grammar.parse(f'name = "x"\n{SHAPES[text]}'.encode(), "x.toml")
-    for grammars in ([grammar], [grammar, *shipped()]):
+    choices: list[list[str | Path | Grammar]] = [[grammar], [grammar, *shipped()]]
+    for grammars in choices:
         result = scrub(text, grammars=grammars)
         assert (result.calls[0].name, result.calls[0].arguments) == ("find", {"q": "rook"})
         assert (result.text, result.rejected) == ("", [])
 
 
+VERBS: Final = ("scrub", "parse", "explain", "grammars", "check", "render", "convert", "replay", "tally", "demo")
+
+
 def test_every_verb_and_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for verb in ("scrub", "parse", "explain", "grammars", "check", "render", "convert", "replay", "tally", "demo"):
+    for verb in VERBS:
         main([verb, "--help"])
         for option in re.findall(r"--[a-z-]+", capsys.readouterr().out):
             assert option in page or option == "--help", (verb, option)
+
+
+def test_every_verb_is_a_row_of_the_page_and_an_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    assert f"{{{','.join(VERBS)}}}" in capsys.readouterr().out
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)[: len(VERBS)] == list(VERBS)
+    assert [verb for verb in VERBS if f"streamscrub {verb}" not in readme] == []
+
+
+def test_the_line_of_a_call_on_the_page_is_what_is_written(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^A line of the calls, here of `(.*)`:$", page, re.MULTILINE)
+    (line,) = blocks(ROOT / "docs" / "cli.md", "json")
+    reply, calls, tools = (tmp_path / name for name in ("reply", "calls", "tools"))
+    reply.write_text(text, encoding="utf-8")
+    tools.write_text('[{"name": "find", "parameters": {"properties": {"q": {"type": "string"}}}}]', encoding="utf-8")
+    assert main(["scrub", str(reply), "--tools", str(tools), "--calls", str(calls)]) == 0
+    assert calls.read_text(encoding="utf-8") == line

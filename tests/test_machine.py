@@ -6,11 +6,15 @@ import copy
 import pickle
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streamscrub import StreamScrubber
+from streamscrub import StreamScrubber, scrub
 from streamscrub.events import Event
+from streamscrub.machine.state import STRIPPED
+from streamscrub.scrubber import _MODES
+from streamscrub.stream import Options
 
 from .feeding import check_invariants, merged
 from .strategies import finish_reasons, pieces, tool_lists
@@ -101,3 +105,28 @@ class Feeding(RuleBasedStateMachine):
 
 
 TestFeeding = Feeding.TestCase
+
+
+def test_what_a_scrubber_shows_of_itself() -> None:
+    scrubber = StreamScrubber(prefill="<think>")
+    assert repr(scrubber) == "<StreamScrubber in reasoning, 0 bytes read, 0 held>"
+    assert len(_MODES) == STRIPPED + 1
+    for delta, shown in (
+        ("Hm.</think>Noon é", "in text, 18 bytes read, 0 held"),
+        (" and on", "in text, 25 bytes read, 0 held"),
+        (" <tool_call>", "in a call, 37 bytes read, 11 held"),
+        ('{"name": "ping", "arguments": {"a": "', "in a call, 74 bytes read, 48 held"),
+        ("b" * 50, "in a call, 124 bytes read, 98 held"),
+    ):
+        scrubber.feed(delta)
+        assert repr(scrubber) == repr(copy.deepcopy(scrubber)) == f"<StreamScrubber {shown}>"
+    scrubber.finish(None)
+    assert repr(scrubber) == "<StreamScrubber finished, 124 bytes read, 0 held>"
+
+
+def test_the_options_that_are_passed_on_are_those_of_the_scrubber() -> None:
+    given = {**StreamScrubber.__init__.__annotations__}
+    del given["tools"], given["return"]
+    assert {name: getattr(kind, "__forward_arg__", kind) for name, kind in Options.__annotations__.items()} == given
+    with pytest.raises(TypeError, match="modell"):
+        scrub("x", modell="y")  # type: ignore[call-arg]

@@ -112,7 +112,7 @@ def test_what_others_add_to_an_id_is_ignored(written: str, plain: str) -> None:
 )
 def test_odd_ids_name_nothing_and_raise_nothing(model: str) -> None:
     assert grammars_for(model) == []
-    assert "no grammar file names this model" in explain(model)
+    assert "no grammar names this model: all grammars are on, none preferred" in explain(model)
 
 
 def test_an_id_that_is_nothing_but_a_suffix_stays() -> None:

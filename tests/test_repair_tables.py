@@ -287,14 +287,23 @@ KINDS = {
 }
 
 
-def documented_kinds() -> set[str]:
-    page = PAGE.read_text(encoding="utf-8")
-    return {word for word, what in re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE) if "kind" in what}
+def documented_kinds() -> dict[str, tuple[str, str]]:
+    """Kind -> the texts before and after that the page shows."""
+    page = PAGE.read_text(encoding="utf-8").partition("\n## Kinds\n")[2].partition("\n## ")[0].replace("\\|", "|")
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (?:no texts|(.*) → (.*)) \|$", page, re.MULTILINE)
+    words = {"nothing": "", "a newline": "\n", "": ""}
+    return {kind: (words.get(before, before[1:-1]), words.get(after, after[1:-1])) for kind, before, after in rows}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_shows_what_stood_before_and_stands_now(kind: str) -> None:
+    found = {(repair.before, repair.after) for repair in one(KINDS[kind]).repairs if repair.kind == kind}
+    assert documented_kinds()[kind] in found
 
 
 def test_every_kind_has_a_wire_text() -> None:
     # A token between those of a body ends it where the format has closers: it leaks into blobs only.
-    assert sorted(KINDS) == sorted(documented_kinds() - {"leaked_token"})
+    assert sorted(KINDS) == sorted(documented_kinds().keys() - {"leaked_token"})
 
 
 @pytest.mark.parametrize("kind", KINDS)
