@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -24,6 +25,7 @@ from streamscrub.dialects import (
 )
 
 from .dialect_material import EXACT, PING, TALK, TEXTUAL, TOOLS, named
+from .growth import assert_linear
 from .test_dialects import CASES, cases_of, check
 
 WIRE: list[dict[str, Any]] = [
@@ -297,6 +299,15 @@ def test_a_call_that_is_not_read_is_not_replayed() -> None:
             dialect("hermes").encode(talk, TOOLS)
 
 
+@pytest.mark.parametrize("key", ["id", "name", "tool_call_id"])
+def test_names_and_ids_are_strings(key: str) -> None:
+    for one in TEXTUAL:
+        with pytest.raises(TypeError, match=f"'{key}' is a string, not int"):
+            one.encode([{"role": "tool", "content": "up", key: 5}])
+    with pytest.raises(TypeError, match="'id' is a string, not int"):
+        dialect("kimi").render_calls([{"name": "ping", "id": 5}])
+
+
 def test_records_that_say_nothing_come_back_as_they_were() -> None:
     call = {"function": {"name": "ping", "arguments": "{}"}, "index": 0}
     messages: list[dict[str, Any]] = [
@@ -308,3 +319,15 @@ def test_records_that_say_nothing_come_back_as_they_were() -> None:
         {"role": "tool", "tool_call_id": "", "content": []},
     ]
     assert wire(read_wire(messages)) == messages
+
+
+def test_a_turn_of_many_calls_is_placed_in_time_in_proportion() -> None:
+    def many(count: int) -> Callable[[], object]:
+        calls = [{"id": f"c{place}", "name": "ping", "arguments": "{}"} for place in range(count)]
+        results = [{"role": "tool", "tool_call_id": f"c{count - 1 - place}", "content": ""} for place in range(count)]
+        return lambda: entries_of([{"role": "assistant", "content": None, "calls": calls}, *results])
+
+    assert_linear(many, "results", sizes=(4_000,))
+    entry = many(3)()
+    assert isinstance(entry, list)
+    assert [(result.name, result.index) for result in entry[1].results] == [("ping", 2), ("ping", 1), ("ping", 0)]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from streamscrub import scrub
 from streamscrub.dialects import Dialect, answer_tool, dialect, dialects, example_arguments, forced_choice
+from streamscrub.dialects.prompts import CATALOGUES
 from streamscrub.dialects.signatures import (
     interface,
     namespace,
@@ -240,9 +241,9 @@ def test_k_forced_choice_in_words() -> None:
         assert (made.tools, made.tool_choice) == (None, None)
     assert one.prepare(talk, [PING], "required").messages[0]["content"].endswith("at least one tool in this reply.")
     assert one.prepare(talk, [PING], {"type": "any"}).messages == one.prepare(talk, [PING], "required").messages
-    nothing: tuple[Any, ...] = ("none", {"type": "none"})
-    for choice in nothing:
-        made = one.prepare(talk, [PING], choice)
+    words: list[Any] = ["none", {"type": "none"}, {"functionCallingConfig": {"mode": "NONE"}}, {"mode": "none"}, "NONE"]
+    for word in words:
+        made = one.prepare(talk, [PING], word)
         assert (made.messages, made.tools, made.tool_choice, made.registry) == (talk, None, None, ())
         (call,) = one.parse(one.render_calls([("ping", {})]), made.registry).rejected
         assert call.reason == "unknown_tool"
@@ -254,6 +255,25 @@ def test_k_forced_choice_in_words() -> None:
     assert forced_choice("auto") == forced_choice(None) == ""
     with pytest.raises(ValueError, match="no choice of tools"):
         forced_choice("sometimes")
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ("ANY", "at least one tool"), ({"mode": "ANY"}, "at least one tool"), ({"any": {}}, "at least one tool"),
+        ({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["ping"]}}, "the tool ping"),
+        ({"function_calling_config": {"mode": "any", "allowed_function_names": ["a", "b"]}}, "the tool a or b"),
+        ({"functionCallingConfig": {"mode": "AUTO"}}, ""), ({"auto": {}}, ""), ({}, ""), ("VALIDATED", ""),
+        ({"tool": {"name": "ping"}}, "the tool ping"), ({"type": "function", "name": "ping"}, "the tool ping"),
+        ({"type": "any", "disable_parallel_tool_use": True}, "at least one tool"),
+        ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "ping"}]}, "tool ping"),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"name": "ping"}]}}, ""),
+    ],
+)  # fmt: skip
+def test_a_choice_is_read_in_the_words_of_every_provider(choice: Any, said: str) -> None:
+    sentence = forced_choice(choice)
+    assert said in sentence
+    assert bool(said) == bool(sentence)
 
 
 def test_k_host_renders_tool_catalogue() -> None:
@@ -300,3 +320,56 @@ def test_a_prompt_that_a_model_repeats_runs_no_result_and_leaks_no_marker() -> N
     for one in dialects().values():
         for call in scrub(one.prompt(TOOLS), TOOLS).calls:
             assert call.name in ("get_tide", "ping")
+
+
+# -- schemas that nobody should write
+
+
+def _itself(parts: int) -> dict[str, Any]:
+    names = "abcdefgh"[:parts]
+    node = {"type": "object", "properties": {name: {"$ref": "#/$defs/node"} for name in names}, "required": [*names]}
+    either = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/either"}, "minItems": at} for at in range(parts)]}
+    both: dict[str, Any] = {"allOf": [{"$ref": "#/$defs/both"} for _ in range(parts)]}
+    properties = {name: {"$ref": f"#/$defs/{name}"} for name in ("node", "either", "both")}
+    return {
+        "$defs": {"node": node, "either": either, "both": both},
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+    }
+
+
+def test_a_schema_that_holds_itself_several_times_is_cheap() -> None:
+    tools = [{"name": "grow", "parameters": _itself(8)}]
+    assert len(json.dumps(example_arguments(Tool("grow", _itself(8))))) < 20_000
+    for one in dialects().values():
+        assert len(one.prompt(tools)) < 100_000
+    for style in CATALOGUES:
+        assert len(dialect("xml").catalogue(tools, style)) < 50_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        # Matched by trying, the first two would take longer than the world has been there.
+        (r"^(\w+\s?)*!$", "!"), ("^(a|a)+$", "a"), (r"^v\d+(\.\d+)*$", "v1.1"), ("^[a-p]+$", "a"),
+        ("((((a{200}){200}){200}){200})", "q" * 60), ("(", "q" * 60), (r"^\w+$", "q" * 60), ("^(?=q)", "q" * 60),
+    ],
+)  # fmt: skip
+def test_no_pattern_of_a_schema_runs_without_a_bound(pattern: str, found: str) -> None:
+    key = "q" * 60
+    schema = {"properties": {key: {"type": "string", "pattern": pattern}}, "required": [key]}
+    made = example_arguments(Tool("find", schema))[key]
+    assert made == found or (found == "!" and made.endswith("!"))
+
+
+def test_what_a_schema_says_of_itself_is_taken_only_if_it_fits() -> None:
+    told = {
+        "a": {"type": "integer", "default": "soon"},
+        "b": {"type": "integer", "examples": ["soon", 3]},
+        "c": {"anyOf": [{"type": "null"}]},
+        "d": {"type": "boolean", "default": True},
+    }
+    assert example_arguments(Tool("f", {"properties": told, "required": [*told]})) == {
+        "a": 1, "b": 3, "c": None, "d": True,
+    }  # fmt: skip

@@ -158,6 +158,25 @@ def test_p_envelope_parse() -> None:
         assert [(number, problem.field) for number, problem in found.problems] == [(1, "harbor")]
 
 
+@pytest.mark.parametrize("finish", ["stop", "length", None])
+def test_a_call_in_which_the_object_ends_never_runs(finish: str | None) -> None:
+    """Its brackets could be added, but nobody knows what was to stand before them: 12 may have been 120."""
+    tools = [
+        PING,
+        {"name": "find", "parameters": {"properties": {"q": {"type": "string"}, "top": {"type": "integer"}}}},
+    ]
+    whole = (
+        '{"message": "a", "tool_calls": [{"name": "ping", "arguments": {}},'
+        ' {"name": "find", "arguments": {"q": "}]}", "top": 12}}'
+    )
+    for end in range(len(whole)):
+        envelope = parse_envelope(whole[:end], tools, finish_reason=finish)
+        assert [call.name for call in envelope.calls] in ([], ["ping"])
+    for rest in ("", "]", "]}"):
+        calls = parse_envelope(whole + rest, tools, finish_reason=finish).calls
+        assert [call.arguments for call in calls] == [{}, {"q": "}]}", "top": 12}]
+
+
 def test_p_switches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STREAMSCRUB_STRUCTURED", raising=False)
     assert not use_envelope(native_tools=False)

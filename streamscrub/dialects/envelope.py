@@ -24,6 +24,7 @@ VARIABLE: Final = "STREAMSCRUB_STRUCTURED"
 IGNORED: Final = "the reply is not the object that was asked for: the backend ignored the schema"
 _ON: Final = frozenset(("1", "true", "yes", "on"))
 _LARGEST: Final = 1 << 20  # characters of a reply
+_OPEN_LIST: Final = 2  # levels that are open between two calls: the reply and its list
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +99,19 @@ def parse_envelope(text: str, tools: Iterable[Any] | None, *, finish_reason: str
     """Read a reply that was asked for with ``build_envelope_schema``. The whole text must be the object.
 
     One repair of the JSON is tried. Each call still goes through the resolution of names and through validation. A
-    text that is no such object is an error, and not a message.
+    text that is no such object is an error, and not a message. A call in which the text ends is ``truncated``.
 
     >>> parse_envelope('{"message": "hi", "tool_calls": []}', []).message
     'hi'
     >>> parse_envelope("hello", []).error
     'the reply is not the object that was asked for: the backend ignored the schema'
     """
-    value, repaired = _read(text)
+    value, repaired, open_levels = _read(text)
     records = None if value is None or not isinstance(value.get("message"), str | None) else _records(value)
     if value is None or records is None:
         return Envelope(error=IGNORED)
+    if records and open_levels > _OPEN_LIST:
+        records, finish_reason = [*records[:-1], {**records[-1], "invalid": True}], "length"
     offered = read_tools(tools) or ()
     named = {tool.name: tool for tool in offered}
     events = read_structured(records, offered, finish_reason=finish_reason)
@@ -135,22 +138,24 @@ def _records(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     return records if whole else None
 
 
-def _read(text: str) -> tuple[dict[str, Any] | None, bool]:
-    """The object that a text is, and whether it had to be repaired."""
+def _read(text: str) -> tuple[dict[str, Any] | None, bool, int]:
+    """The object that a text is, whether it had to be repaired, and how many levels the end of the text left open."""
     if len(text) > _LARGEST:
-        return None, False
+        return None, False, 0
     try:
         value = json.loads(text)
-        return (value if isinstance(value, dict) else None), False
+        return (value if isinstance(value, dict) else None), False, 0
     except (ValueError, RecursionError):
         pass
-    if not text.strip().startswith("{"):
-        return None, False
+    text = text.strip()
+    if not text.startswith("{"):
+        return None, False, 0
     try:
-        loaded = load(text.strip())
+        loaded = load(text)
     except Unreadable:
-        return None, False
-    return (loaded.value if isinstance(loaded.value, dict) else None), True
+        return None, False, 0
+    closers = "".join(edit.after for edit in loaded.edits if edit.start == len(text)).strip()
+    return (loaded.value if isinstance(loaded.value, dict) else None), True, len(closers)
 
 
 def answer_tool(schema: Mapping[str, Any], name: str = "give_answer", description: str = "") -> Tool:

@@ -25,6 +25,7 @@ from .records import (
     entry_at,
     image_mark,
     placed_in,
+    places_of,
     text_of_content,
 )
 
@@ -41,19 +42,19 @@ def encode(form: Form, messages: Iterable[Any], tools: Iterable[Any] | None = No
     ``ValueError`` for a call that is not even read, or that the dialect cannot carry.
     """
     out: list[dict[str, Any]] = []
-    calls: tuple[Call, ...] = ()
+    places: Mapping[str, tuple[int, Call]] = {}
     pending: list[ToolResult] = []
     offered = read_tools(tools)
     for place, message in enumerate(messages):
         entry = entry_at(place, message)
         if isinstance(entry, ToolResults):
-            pending += [placed_in(calls, result) for result in entry.results]
+            pending += [placed_in(places, result) for result in entry.results]
             continue
         out += _turns(form, pending)
         pending = []
         if isinstance(entry, AssistantToolCalls):
-            calls = entry.calls
-            written = _written(form, calls, offered)
+            places = places_of(entry.calls)
+            written = _written(form, entry.calls, offered)
             prose = with_closed_fence((entry.text or "").rstrip())
             out.append(
                 {"role": "assistant", "content": f"{prose}\n{written}" if prose and written else prose + written}
@@ -199,20 +200,19 @@ def _record(call: Call) -> dict[str, Any]:
 def read_wire(messages: Iterable[Mapping[str, Any]]) -> list[TranscriptEntry]:
     """The inverse of ``wire``: what its fields cannot give back, such as a content of blocks, is ``extra_metadata``."""
     out: list[TranscriptEntry] = []
+    row: list[ToolResult] = []
     for place, message in enumerate(messages):
         entry = entry_at(place, message)
         (made,) = wire([entry])
         other = {key: value for key, value in message.items() if key not in made or made[key] != value} or None
         if isinstance(entry, ToolResults):
-            result = replace(entry.results[0], extra_metadata=other)
-            before = out[-1] if out else None
-            if isinstance(before, ToolResults):
-                out[-1] = ToolResults((*before.results, result))
-            else:
-                out.append(ToolResults((result,)))
-        else:
-            out.append(replace(entry, extra_metadata=other))
-    return out
+            row.append(replace(entry.results[0], extra_metadata=other))
+            continue
+        if row:
+            out.append(ToolResults(tuple(row)))
+            row = []
+        out.append(replace(entry, extra_metadata=other))
+    return [*out, ToolResults(tuple(row))] if row else out
 
 
 def pair_tool_cycles(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:

@@ -215,28 +215,44 @@ def render_prompt(form: Form, tools: Iterable[Any], *, catalogue: bool = True) -
 def forced_choice(tool_choice: Any) -> str:
     """The sentence that a forced choice needs where no field of the request says it; "" where nothing is forced.
 
-    ``tool_choice`` is ``required`` (or ``any``), or names a tool: ``{"function": {"name": …}}``, ``{"name": …}``.
+    ``tool_choice`` is a word (``required``, ``any``, ``auto``, ``none``) or a record of OpenAI, with ``allowed_tools``,
+    of Anthropic, Gemini or Bedrock. Raises ``ValueError`` for anything else.
 
     >>> forced_choice({"type": "function", "function": {"name": "ping"}})
     'You must call the tool ping in this reply.'
+    >>> forced_choice({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["ping", "find"]}})
+    'You must call the tool ping or find in this reply.'
     """
-    name = chosen_tool(tool_choice)
-    if name is not None:
-        return filled(wording()["forced"], name=name)
-    kind = tool_choice.get("type") if isinstance(tool_choice, Mapping) else tool_choice
-    if kind in ("required", "any"):
-        return str(wording()["required"])
-    if kind in (None, "auto", "none"):
+    kind, names = choice_of(tool_choice)
+    if kind != "required":
         return ""
+    return filled(wording()["forced"], name=" or ".join(names)) if names else str(wording()["required"])
+
+
+# The words of all providers -> what they mean.
+_CHOICES: Final = {"required": "required", "any": "required", "auto": "auto", "validated": "auto", "none": "none"}
+
+
+def choice_of(tool_choice: Any) -> tuple[str, tuple[str, ...]]:
+    """What a choice of tools says: ``required``, ``auto`` or ``none``, and the tools that it names."""
+    told: Any = {"type": "auto"} if tool_choice is None else tool_choice
+    told = {"type": told} if isinstance(told, str) else told
+    if isinstance(told, Mapping):
+        for key in ("functionCallingConfig", "function_calling_config", "allowed_tools"):
+            told = told[key] if isinstance(told.get(key), Mapping) else told
+        if not told:
+            return "auto", ()
+        for key in ("function", "tool"):
+            told = told[key] if isinstance(told.get(key), Mapping) else told
+        if isinstance(told.get("name"), str):
+            return "required", (told["name"],)
+        words = (told.get("mode"), told.get("type"), *told)  # Bedrock has the word as the key
+        word = next((word.lower() for word in words if isinstance(word, str) and word.lower() in _CHOICES), None)
+        if word is not None:
+            listed = told.get("allowedFunctionNames", told.get("allowed_function_names", told.get("tools")))
+            records = [{"name": one} if isinstance(one, str) else one for one in listed or ()]
+            return _CHOICES[word], tuple(name for one in records for name in choice_of(one)[1])
     raise ValueError(f"no choice of tools: {tool_choice!r}")
-
-
-def chosen_tool(tool_choice: Any) -> str | None:
-    """The tool that a choice names, or None."""
-    if not isinstance(tool_choice, Mapping):
-        return None
-    told = tool_choice["function"] if isinstance(tool_choice.get("function"), Mapping) else tool_choice
-    return told["name"] if isinstance(told.get("name"), str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,15 +290,16 @@ def prepare(
     records = list(tools or ())
     added = read_tools(synthesized) or ()
     registry = (*(read_tools(records) or ()), *added)
-    kind = tool_choice.get("type") if isinstance(tool_choice, Mapping) else tool_choice
     if not form.writes:
         return Prepared(given, [*records, *synthesized_records(added)] or None, tool_choice, registry)
+    kind, named = choice_of(tool_choice)
     if not registry or kind == "none":
         return Prepared(given, None, None, ())
+    offered = [tool.name for tool in registry]
+    for name in named:
+        if name not in offered:
+            raise ValueError(f"the forced tool {name!r} is not offered; offered: {', '.join(offered)}")
     forced = forced_choice(tool_choice)
-    name = chosen_tool(tool_choice)
-    if name is not None and all(tool.name != name for tool in registry):
-        raise ValueError(f"the forced tool {name!r} is not offered; offered: {', '.join(one.name for one in registry)}")
     if host_renders_tool_catalogue:
         parts = [render_catalogue(form, added).strip()] if added else []
     else:

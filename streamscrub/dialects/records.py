@@ -121,7 +121,15 @@ def call_of(record: Any) -> Call:
         arguments = {}
     if not isinstance(told.get("name"), str) or not isinstance(arguments, dict | str):
         raise ValueError("a call needs a name, and arguments that are an object or its JSON text")
-    return Call(told["name"], arguments, record.get("id") or "", record.get("extra_content"))
+    return Call(told["name"], arguments, _word(record, "id"), record.get("extra_content"))
+
+
+def _word(record: Mapping[str, Any], key: str) -> str:
+    """A name or an id, "" where there is none."""
+    word = record.get(key)
+    if not isinstance(word, str | None):
+        raise TypeError(f"{key!r} is a string, not {type(word).__name__}")
+    return word or ""
 
 
 def result_of(record: Any) -> ToolResult:
@@ -137,13 +145,13 @@ extra_metadata=None)
         raise TypeError(f"a result is a ToolResult or a dict, not {type(record).__name__}")
     content = record.get("text", record.get("content"))
     return ToolResult(
-        record.get("id") or record.get("tool_call_id") or "",
-        record.get("name") or "",
+        _word(record, "id") or _word(record, "tool_call_id"),
+        _word(record, "name"),
         text_of_content(content, images=False),
         record.get("is_error") is True or record.get("status") == "error",
         record.get("index"),
         record.get("trusted_verbatim") is True,
-        (*record.get("images", ()), *images_of_content(content)),
+        (*(one for one in record.get("images", ()) if isinstance(one, dict)), *images_of_content(content)),
     )
 
 
@@ -178,29 +186,33 @@ def entry_at(place: int, record: Any) -> TranscriptEntry:
 def entries_of(messages: Iterable[Any]) -> list[TranscriptEntry]:
     """The entries of a conversation. Results in a row are one entry; each gets its call's name and index by its id."""
     entries: list[TranscriptEntry] = []
-    calls: tuple[Call, ...] = ()
+    places: Mapping[str, tuple[int, Call]] = {}
+    row: list[ToolResult] = []
     for place, message in enumerate(messages):
         entry = entry_at(place, message)
+        if isinstance(entry, ToolResults):
+            row += [placed_in(places, result) for result in entry.results]
+            continue
+        if row:
+            entries.append(ToolResults(tuple(row)))
+            row = []
         if isinstance(entry, AssistantToolCalls):
-            calls = entry.calls
-        elif isinstance(entry, ToolResults):
-            placed = tuple(placed_in(calls, result) for result in entry.results)
-            before = entries[-1] if entries else None
-            if isinstance(before, ToolResults):
-                entries[-1] = ToolResults(before.results + placed)
-                continue
-            entry = ToolResults(placed)
+            places = places_of(entry.calls)
         entries.append(entry)
-    return entries
+    return [*entries, ToolResults(tuple(row))] if row else entries
 
 
-def placed_in(calls: tuple[Call, ...], result: ToolResult) -> ToolResult:
+def places_of(calls: tuple[Call, ...]) -> Mapping[str, tuple[int, Call]]:
+    """The index and the call of each id; the first counts."""
+    return {call.id: (index, call) for index, call in reversed([*enumerate(calls)]) if call.id}
+
+
+def placed_in(places: Mapping[str, tuple[int, Call]], result: ToolResult) -> ToolResult:
     """The result with the name and the index of its call, as far as it does not say so itself."""
-    for index, call in enumerate(calls):
-        if result.id and call.id == result.id:
-            at = index if result.index is None else result.index
-            return replace(result, name=result.name or call.name, index=at)
-    return result
+    if result.id not in places:
+        return result
+    index, call = places[result.id]
+    return replace(result, name=result.name or call.name, index=index if result.index is None else result.index)
 
 
 def text_of_content(content: Any, images: bool = True) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
 
 from ..limits import MAX_COERCE_DEPTH
-from ..tools import Tool, resolve_ref, types_of
+from ..tools import Tool, fits, resolve_ref, types_of
 
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _FORMATS: Final = {
@@ -18,6 +17,11 @@ _FORMATS: Final = {
 }  # fmt: skip
 _LONGEST: Final = 200  # characters of a text that a schema makes long
 _MOST: Final = 20  # items of a list that a schema makes long
+# Values in one example. A schema that holds itself twice asks for 2^depth of them.
+_VALUES: Final = 500
+# Characters that a pattern is tried on, and its repeats without an end: so many may cost that power of the length.
+_TRIED: Final = 64
+_REPEATS: Final = 3
 
 
 def example_arguments(tool: Tool) -> dict[str, Any]:
@@ -35,17 +39,19 @@ def example_arguments(tool: Tool) -> dict[str, Any]:
     return value
 
 
-def _merged(schema: Any, root: Any, depth: int = 0) -> dict[str, Any]:
-    """The schema with its ``allOf`` parts and its first alternative in one table."""
+def _merged(schema: Any, root: Any, depth: int = 0, seen: set[int] | None = None) -> dict[str, Any]:
+    """The schema with its ``allOf`` parts and its first alternative in one table. ``seen`` are the ids of the parts."""
     schema = resolve_ref(schema, root)
-    if not isinstance(schema, dict) or depth > MAX_COERCE_DEPTH:
+    seen = set() if seen is None else seen
+    if not isinstance(schema, dict) or depth > MAX_COERCE_DEPTH or id(schema) in seen:
         return {}
+    seen.add(id(schema))
     out = {key: value for key, value in schema.items() if key not in ("allOf", *_ALTERNATIVES)}
     parts = [part for part in schema.get("allOf") or () if isinstance(part, dict)]
     for word in _ALTERNATIVES:
         parts += [part for part in schema.get(word) or () if types_of(part, root) != {"null"}][:1]
     for part in parts:
-        for key, value in _merged(part, root, depth + 1).items():
+        for key, value in _merged(part, root, depth + 1, seen).items():
             if key == "properties" and isinstance(out.get(key), dict):
                 out[key] = {**out[key], **value}
             elif key == "required" and isinstance(out.get(key), list):
@@ -60,18 +66,22 @@ class _Sampler:
 
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._left = _VALUES
 
     def value(self, schema: Any, key: str, depth: int, nth: int = 0) -> Any:
         """A value that fits; ``nth`` asks for another one than those before."""
         table = _merged(schema, self._root)
+        self._left -= 1
         if "const" in table:
             return table["const"]
+        types = types_of(table, self._root) or types_of(schema, self._root)
         for listed in (table.get("enum"), table.get("examples")):
-            if isinstance(listed, list) and listed:
-                return listed[nth % len(listed)]
-        if "default" in table and table["default"] is not None and nth == 0:
-            return table["default"]
-        types = types_of(table, self._root)
+            fitting = [one for one in listed if fits(one, types)] if isinstance(listed, list) else []
+            if fitting:
+                return fitting[nth % len(fitting)]
+        default = table.get("default")
+        if default is not None and nth == 0 and fits(default, types):
+            return default
         for kind in ("object", "array", "string", "integer", "number", "boolean", "null"):
             if kind in types:
                 break
@@ -93,7 +103,7 @@ class _Sampler:
 
     def object(self, table: dict[str, Any], depth: int) -> dict[str, Any]:
         """An object with its required keys, and as many others as it must have."""
-        if depth > MAX_COERCE_DEPTH:
+        if depth > MAX_COERCE_DEPTH or self._left < 0:
             return {}
         properties = table.get("properties")
         properties = properties if isinstance(properties, dict) else {}
@@ -109,7 +119,7 @@ class _Sampler:
         size = min(max(least if isinstance(least, int) else 1, 1), _MOST)
         if isinstance(most, int):
             size = min(size, most)
-        if depth > MAX_COERCE_DEPTH:
+        if depth > MAX_COERCE_DEPTH or self._left < 0:
             return []
         distinct = table.get("uniqueItems") is True
         return [self.value(table.get("items", {}), key, depth + 1, at if distinct else 0) for at in range(size)]
@@ -151,32 +161,54 @@ def _text(table: dict[str, Any], key: str, nth: int) -> str:
     text = _FORMATS.get(str(table.get("format")), word if nth == 0 else f"{word} {nth + 1}")
     pattern = table.get("pattern")
     if isinstance(pattern, str):
-        text = next((one for one in (text, re.sub(r"\W", "", text), *_matching(pattern)) if _fits(pattern, one)), text)
+        text = _patterned(pattern, text)
     if isinstance(least, int) and len(text) < least:
         text = (text + "x" * min(least, _LONGEST))[: max(least, len(text))]
     return text[:most] if isinstance(most, int) and most >= 0 else text
 
 
-def _fits(pattern: str, text: str) -> bool:
-    try:
-        return re.search(pattern, text) is not None
-    except (re.error, RecursionError):
-        return False
-
-
-def _matching(pattern: str) -> Iterable[str]:
-    """A text that the pattern of a schema accepts, made from its parts; nothing for a pattern with other parts."""
+def _patterned(pattern: str, text: str) -> str:
+    """The text, or one that the pattern accepts. Patterns come with the tools: none runs whose cost is not bounded."""
     from importlib import import_module
 
     parser: Any = import_module("re._parser")
     try:
-        yield _made(parser.parse(pattern), 0)
+        parts = parser.parse(pattern)
+        cheap = _repeats(parts) <= _REPEATS
+        tried = [one for one in (text, re.sub(r"\W", "", text)) if len(one) <= _TRIED and cheap]
+        found = next((one for one in tried if re.search(pattern, one)), None)
+        if found is not None:
+            return found
+        made = _made(parts, 0)
+        return made if not cheap or len(made) > _TRIED or re.search(pattern, made) else text
     except (re.error, ValueError, RecursionError, OverflowError):
-        return
+        return text
+
+
+def _repeats(parts: Any, inside: bool = False) -> int:
+    """How many repeats of a pattern can share out a text among them; one in another is too many."""
+    count = 0
+    for operation, argument in parts:
+        name = str(operation)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            most = int(argument[1])
+            count += most > 1
+            if inside and most > 1:
+                return _REPEATS + 1
+            count += _repeats(argument[2], inside or most > 1)
+        elif name == "SUBPATTERN":
+            count += _repeats(argument[3], inside)
+        elif name == "BRANCH":
+            count += sum(_repeats(branch, inside) for branch in argument[1])
+            count += _REPEATS + 1 if inside else 0
+        elif name not in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT"):
+            return _REPEATS + 1
+    return count
 
 
 def _made(parts: Any, depth: int) -> str:
-    out = []
+    """A text that the pattern of a schema accepts, made from its parts; ``ValueError`` for other parts, or too long."""
+    out: list[str] = []
     for operation, argument in parts:
         name = str(operation)
         if name == "LITERAL":
@@ -189,7 +221,7 @@ def _made(parts: Any, depth: int) -> str:
             out.append(_member(argument))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             least, most, inner = argument
-            out.append(_made(inner, depth + 1) * min(least or min(int(most), 1), _LONGEST))
+            out.append(_repeated(_made(inner, depth + 1), min(least or min(int(most), 1), _LONGEST)))
         elif name == "SUBPATTERN":
             out.append(_made(argument[3], depth + 1))
         elif name == "BRANCH":
@@ -197,6 +229,12 @@ def _made(parts: Any, depth: int) -> str:
         elif name != "AT":
             raise ValueError(name)
     return "".join(out)
+
+
+def _repeated(text: str, times: int) -> str:
+    if len(text) * times > _LONGEST * _MOST:
+        raise ValueError("too long")
+    return text * times
 
 
 def _member(members: Any) -> str:

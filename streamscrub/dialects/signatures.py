@@ -13,6 +13,8 @@ from ..tools import Tool, resolve_ref
 # Levels and properties of a nested object that a signature shows; below that it is only an object.
 MAX_DEPTH: Final = 4
 MAX_PROPERTIES: Final = 16
+# Types in one type. A schema that holds itself several times would be written as a tree.
+_MOST_TYPES: Final = 400
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*+", re.ASCII)
 # Words that no parameter of a TypeScript function can be named.
@@ -45,6 +47,7 @@ class Types:
         self._python = language == "python"
         self._words = dict(_PYTHON if self._python else _TYPESCRIPT)
         self._any = "Any" if self._python else "unknown"
+        self._left = _MOST_TYPES
         if exact:
             self._words["integer"] = "integer"
 
@@ -55,7 +58,8 @@ class Types:
         'Array<"a" | "b">'
         """
         schema = resolve_ref(schema, self._root)
-        if not isinstance(schema, dict) or depth > MAX_DEPTH + 4:
+        self._left = self._left - 1 if depth else _MOST_TYPES
+        if not isinstance(schema, dict) or depth > MAX_DEPTH + 4 or self._left < 0:
             return self._any
         if isinstance(schema.get("enum"), list) or "const" in schema:
             return self._listed([schema["const"]] if "const" in schema else schema["enum"])
@@ -190,7 +194,8 @@ def interface(tool: Tool) -> str:
     return "\n".join([lines[0] + (" // no other keys" if closed else ""), *lines[1:]])
 
 
-def _members(tool: Tool, schema: Any, depth: int) -> Iterator[str]:
+def _members(tool: Tool, schema: Any, depth: int, around: tuple[int, ...] = ()) -> Iterator[str]:
+    """The lines of an object. ``around`` are the ids of the objects that it stands in: none is written in itself."""
     pad = "  " * depth
     types = Types(tool.parameters, "typescript", exact=True)
     top = depth == 1
@@ -200,9 +205,9 @@ def _members(tool: Tool, schema: Any, depth: int) -> Iterator[str]:
         part = resolve_ref(part, tool.parameters)
         head = f"{pad}{key_of(key)}{'' if key in required else '?'}: "
         inner, closer = _nested(part, tool)
-        if inner is not None and depth <= MAX_DEPTH:
+        if inner is not None and depth <= MAX_DEPTH and id(inner) not in around:
             yield f"{head}{{{_comment(part)}"
-            yield from _members(tool, inner, depth + 1)
+            yield from _members(tool, inner, depth + 1, (*around, id(inner)))
             yield f"{pad}{closer};"
         else:
             yield f"{head}{types.word(part)};{_comment(part)}"
