@@ -163,6 +163,9 @@ def _parser() -> _Parser:
     one.add_argument("--dialect", metavar="NAME", help="the dialect (default: the one of --model)")
     one.add_argument("--model", metavar="ID", help="the model whose dialect it is, where none is named")
     one.add_argument("--exact", action="store_true", help="in the bytes of the models' own chat template")
+    one.add_argument(
+        "--add-generation-prompt", action="store_true", help="end a transcript with the prompt for the model's turn"
+    )
     one = verb("convert", _convert, "read a reply in one dialect, or in any, and write it in another")
     _add_dialect_options(one, "what the model wrote ('-' or missing: stdin)")
     one.add_argument("--from", metavar="NAME", dest="source", help="dialect or grammar to read (default: any)")

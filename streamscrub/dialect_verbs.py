@@ -38,17 +38,18 @@ def render_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callabl
         raise Usage(f"streamscrub render {args.part}: needs --tools FILE")
     text = "" if args.part in _OF_TOOLS else read(args.file).decode("utf-8", "replace")
     try:
-        made = _made(one.exact() if args.exact else one, args.part, text, tools)
+        made = _made(one.exact() if args.exact else one, args.part, text, tools, args.add_generation_prompt)
     except (TypeError, ValueError, KeyError) as error:
         raise Usage(f"streamscrub render {args.part}: {short(str(error))}") from None
     if isinstance(made, str):
-        out(made if made.endswith("\n") else f"{made}\n")
+        exact = args.part == "transcript" and (args.exact or args.add_generation_prompt)
+        out(made if exact or made.endswith("\n") else f"{made}\n")
     else:
         out(json.dumps(made, ensure_ascii=False, indent=2) + "\n")
     return 0
 
 
-def _made(one: Dialect, part: str, text: str, tools: list[Any] | None) -> Any:
+def _made(one: Dialect, part: str, text: str, tools: list[Any] | None, asking: bool) -> Any:
     match part:
         case "prompt":
             return one.prompt(tools or ())
@@ -73,7 +74,7 @@ def _made(one: Dialect, part: str, text: str, tools: list[Any] | None) -> Any:
         case "replay":
             return one.replay(records, tools)
         case _:
-            return one.transcript(records, tools)
+            return one.transcript(records, tools, add_generation_prompt=asking)
 
 
 def _records(text: str) -> list[Any]:
@@ -120,7 +121,7 @@ def convert_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callab
                 sys.stderr, f"streamscrub: left out the reasoning: {target.name} is no dialect and has no form for it\n"
             )
         events = [event for event in events if not isinstance(event, Reasoning)]
-    code, calls = 0, []
+    code, calls, count = 0, [], 0
     written: list[str] = []
     try:
         for event in events:
@@ -132,22 +133,23 @@ def convert_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callab
                 say(sys.stderr, f"streamscrub: left out {short(event.name or 'a call')}: {short(event.reason)}\n")
             if calls and isinstance(event, Text | Reasoning) and event.text.strip():
                 # The line break behind a block was padding and is gone.
-                written += [*_calls(target, calls, tools), "\n"]
+                written += [*_calls(target, calls, tools, count), "\n"]
+                count += len(calls)
                 calls = []
             if isinstance(event, Text):
                 written.append(event.text)
             elif isinstance(event, Reasoning) and isinstance(target, Dialect):
                 written.append(_thought(target, event.text))
-        written += _calls(target, calls, tools)
+        written += _calls(target, calls, tools, count)
     except ValueError as error:
         raise Usage(f"streamscrub convert: {short(str(error))}") from None
     out("".join(written))
     return code
 
 
-def _calls(target: Dialect | Grammar, calls: list[ToolCall], tools: list[Any] | None) -> Iterator[str]:
+def _calls(target: Dialect | Grammar, calls: list[ToolCall], tools: list[Any] | None, first: int) -> Iterator[str]:
     if calls and isinstance(target, Dialect):
-        yield target.render_calls(calls, tools)
+        yield target.render_calls(calls, tools, first=first)
     elif calls and isinstance(target, Grammar):
         yield write_calls(target, [(call.name, call.arguments) for call in calls], tools or ())
 

@@ -331,3 +331,22 @@ def test_convert_leaves_out_what_could_not_be_read(
         in (ran(capsys, "convert", str(path), "--to", str(tmp_path / "zap.toml"))[2])
     )
     assert "provider's own channel" in ran(capsys, "convert", str(path), "--to", "native")[2]
+
+
+def test_convert_counts_the_calls_of_the_whole_reply(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "reply.txt"
+    call = '<tool_call>{"name": "ping", "arguments": {}}</tool_call>'
+    file.write_text(f"One.\n{call}{call}\nTwo.\n{call}", encoding="utf-8")
+    assert main(["convert", str(file), "--to", "kimi"]) == 0
+    written = capsys.readouterr().out
+    assert [f"functions.ping:{place}" in written for place in range(4)] == [True, True, True, False]
+
+
+def test_render_writes_a_prompt_for_the_next_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps([{"role": "user", "content": "Hi"}]), encoding="utf-8")
+    for exact in ([], ["--exact"]):
+        assert main(["render", "transcript", str(file), "--dialect", "qwen3", "--add-generation-prompt", *exact]) == 0
+        assert capsys.readouterr().out == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    assert main(["render", "transcript", str(file), "--dialect", "kimi", "--add-generation-prompt"]) == 0
+    assert capsys.readouterr().out.endswith("assistant<|im_middle|>")

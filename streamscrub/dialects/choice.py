@@ -72,7 +72,7 @@ def _own(grammar: Grammar) -> Dialect:
 
 
 def preferred_for_model(model: str) -> Dialect:
-    """The dialect that a model of this id was trained in, ``xml`` if none is known.
+    """The dialect for a model of this id, ``xml`` where none here is that of its family.
 
     >>> preferred_for_model("deepseek-r1-distill-qwen-32b"), preferred_for_model("llama-3.3-70b")
     (Dialect('qwen3'), Dialect('xml'))

@@ -78,8 +78,10 @@ class Form:
 
     # -- calls
 
-    def render_calls(self, calls: Iterable[Any], tools: Iterable[Any] | None = None) -> str:
+    def render_calls(self, calls: Iterable[Any], tools: Iterable[Any] | None = None, *, first: int = 0) -> str:
         """The calls as a model writes them in this dialect; "" for none.
+
+        ``first`` is the number of calls of the reply before these, for ids that count them.
 
         A call is a ``Call``, a ``ToolCall``, (name, arguments) or a provider's record. ``tools`` are the offered ones,
         None if they are not known. A value that holds a marker is written with escapes, or its call in the dialect's
@@ -94,7 +96,10 @@ class Form:
         ordered = _sorted if self.table.get("sorted") else dict
         wanted = [(self._bare(call.name), ordered(call.object())) for call in given]
         offered = _with_forgotten(read_tools(tools), wanted)
-        written = [self._written(call, *wanted[index], index, offered) for index, call in enumerate(given)]
+        written = [
+            self._written(call, name, arguments, index, offered)
+            for index, (call, (name, arguments)) in enumerate(zip(given, wanted, strict=True), first)
+        ]
         for text in (self._joined(written), "\n".join(self._joined([one]) for one in written)):
             if len(written) == 1 or self._reads(text, wanted, offered):
                 return text
