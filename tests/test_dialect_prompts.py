@@ -190,6 +190,38 @@ def test_examples_are_found_where_schemas_and_providers_put_them() -> None:
         assert pickle.loads(pickle.dumps(tool)).examples == tool.examples
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^[^x]y$", "a.c", "^[^0-9]+$", r"^\W$", r"^\s\d\w$", "^[a-f]{3}$", "^(?:x|y)z?$", "^[^axz0_ -]$", r"^[\d]+$",
+        r"^v\d+\.\d+$", "^(a|b)(c)?$", r"^\w+@\w+\.org$",
+    ],
+)  # fmt: skip
+def test_an_example_fits_its_pattern(pattern: str) -> None:
+    tool = Tool("f", {"properties": {"s": {"type": "string", "pattern": pattern}}, "required": ["s"]})
+    assert re.search(pattern, example_arguments(tool)["s"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "holds"),
+    [
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, lambda value: 0 < value < 1),
+        ({"type": "integer", "maximum": -3}, lambda value: value <= -3),
+        ({"type": "integer", "minimum": 4, "multipleOf": 5}, lambda value: value >= 4 and value % 5 == 0),
+        (
+            {"type": "object", "minProperties": 2, "properties": {"a": {}, "b": {}, "c": {}}},
+            lambda value: len(value) >= 2,
+        ),
+        ({"type": "array", "minItems": 2, "items": {"type": "boolean"}}, lambda value: len(value) == 2),
+    ],
+)
+def test_an_example_keeps_its_limits(schema: dict[str, Any], holds: Any) -> None:
+    tool = Tool("f", {"properties": {"v": schema}, "required": ["v"]})
+    value = example_arguments(tool)["v"]
+    assert holds(value), value
+    assert validate({"v": value}, tool) == []
+
+
 def test_rules_are_said_in_words() -> None:
     assert rules_of({"exclusiveMinimum": 0, "multipleOf": 5}) == ["more than 0", "a multiple of 5"]
     assert rules_of({"anyOf": [{"type": "string", "maxLength": 4}, {"type": "null"}]}) == [

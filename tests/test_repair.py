@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from streamscrub import jsonfix
 from streamscrub import repair as repair_module
+from streamscrub.edits import applied
 from streamscrub.events import Repair
-from streamscrub.limits import MAX_DEPTH, MAX_REPAIR, MAX_REPAIR_TEXT, REPAIR_READS
+from streamscrub.limits import MAX_DEPTH, MAX_PYTHON, MAX_REPAIR, MAX_REPAIR_TEXT, REPAIR_READS
 from streamscrub.repair import Loaded, Metered, Unreadable, complete, load
 
 from .growth import assert_linear
@@ -623,3 +624,23 @@ def test_every_inner_repeat_is_possessive_or_bounded() -> None:
 def test_records_are_ordinary_values() -> None:
     assert load("[1,]").repairs == (Repair("trailing_comma", "", ",", "", (2, 3)),)
     assert jsonfix.fix("[1,]").text == "[1]"
+
+
+def test_raw_controls_of_a_body_too_large_for_the_walk_are_told() -> None:
+    line = "a\tb\n" * 10
+    for count in (3_000, 30_000):  # each by itself, and above a number each string with some as one edit
+        body = (
+            json.dumps({"keep": "x" * MAX_PYTHON, "body": line * (count // 20)})
+            .replace("\\n", "\n")
+            .replace("\\t", "\t")
+        )
+        loaded = load(body)
+        assert loaded.value["body"] == line * (count // 20)
+        assert {edit.kind for edit in loaded.edits} == {"control_characters"}
+        assert json.loads(applied(body, loaded.edits)) == loaded.value
+        assert (len(loaded.edits) == 1) == (count > 20_000)
+
+
+def test_a_literal_with_raw_controls_behind_it_is_no_object() -> None:
+    with pytest.raises(Unreadable):
+        load('"a\nb"')
