@@ -221,3 +221,30 @@ def test_an_object_of_a_client_library_is_refused_with_what_to_pass() -> None:
         scrub(["a", "b"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="pass the text of the delta"):
         StreamScrubber().feed(3)  # type: ignore[arg-type]
+
+
+# What may stand behind an object without a marker
+
+BARE: Final = '{"name": "ping", "arguments": {}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "visible"),
+    [
+        (f"{BARE};{BARE}\nok", 2, "ok"),
+        (f"{BARE};\n {BARE}", 2, ""),
+        (f"{BARE};\nok", 0, f"{BARE};\nok"),
+        (f"{BARE}<|im_end|>", 1, ""),
+        (f"{BARE} <|im_end|>", 1, ""),
+        (f"{BARE}<tool_call>{BARE}</tool_call>", 2, ""),
+        (f"{BARE}\rok", 1, "ok"),
+        (f"{BARE}\r\nok", 1, "ok"),
+        ('[{"name": "x"}]\nok', 0, '[{"name": "x"}]\nok'),
+        ("[]\nok", 0, "[]\nok"),
+    ],
+)
+def test_what_may_stand_behind_a_bare_object(text: str, calls: int, visible: str) -> None:
+    result = scrub_all_ways(text, [{"name": "ping", "parameters": {}}])
+    assert [call.name for call in result.calls] == ["ping"] * calls
+    assert result.text == visible
+    assert result.rejected == []
