@@ -36,6 +36,10 @@ def render_verb(args: argparse.Namespace, tools: list[Any] | None, read: Callabl
         say(sys.stderr, f"streamscrub: no dialect is that of {short(args.model)}: {one.name}, for any model\n")
     if args.part in _OF_TOOLS and not tools:
         raise Usage(f"streamscrub render {args.part}: needs --tools FILE")
+    if args.exact and tools is None and one.table.get("body") in ("tags", "pairs"):
+        say(
+            sys.stderr, f"streamscrub: without --tools texts stand in quotes: {one.name} writes values by their types\n"
+        )
     text = "" if args.part in _OF_TOOLS else read(args.file).decode("utf-8", "replace")
     try:
         made = _made(one.exact() if args.exact else one, args.part, text, tools, args.add_generation_prompt)

@@ -350,3 +350,16 @@ def test_render_writes_a_prompt_for_the_next_turn(capsys: pytest.CaptureFixture[
         assert capsys.readouterr().out == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     assert main(["render", "transcript", str(file), "--dialect", "kimi", "--add-generation-prompt"]) == 0
     assert capsys.readouterr().out.endswith("assistant<|im_middle|>")
+
+
+def test_render_says_when_exact_bytes_need_the_tools(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, tools_file: str
+) -> None:
+    file = tmp_path / "calls.json"
+    file.write_text(json.dumps([{"name": "get_tide", "arguments": {"harbor": "7"}}]), encoding="utf-8")
+    code, out, err = ran(capsys, "render", "calls", str(file), "--dialect", "glm", "--exact")
+    assert (code, '"7"' in out) == (0, True)
+    assert err == "streamscrub: without --tools texts stand in quotes: glm writes values by their types\n"
+    code, out, err = ran(capsys, "render", "calls", str(file), "--dialect", "glm", "--exact", "--tools", tools_file)
+    assert (code, '"7"' in out, err) == (0, False, "")
+    assert ran(capsys, "render", "calls", str(file), "--dialect", "qwen3", "--exact")[2] == ""
