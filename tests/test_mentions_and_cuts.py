@@ -622,3 +622,16 @@ def test_a_block_that_is_too_large_is_the_same_however_it_is_cut(text: str) -> N
     for finish in ("stop", "length"):
         for limit in (32, 48, 64):
             scrub_all_ways(text, TOOLS, finish, max_call_bytes=limit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '`><|start|>assistant to=ping<|message|><atem:function_calls><atem:invoke="ping">\n',
+        '`x<|start|>assistant to=ping<|message|><function_calls>\n<invoke name="ping">\n</invoke>\n</function_calls>\n',
+        'a `b<|start|>assistant to=functions.ping<|message|><tool_call>{"name": "ping"}</tool_call>\n',
+    ],
+)
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_a_backtick_before_a_message_to_a_tool_reads_alike_at_every_cut(text: str, finish: str) -> None:
+    scrub_all_ways(text, [{"name": "ping", "parameters": {}}], finish_reason=finish)

@@ -64,7 +64,7 @@ class Markers(LineStarts):
         role = tables.role(word)
         if not role.special:
             if self._frame_kind == "text" or (self._span and self._quoted(p, end, final) != DEAD):
-                if self._span and not self._frame_kind and not self._span_sure:
+                if self._span and self._frame_kind != "text" and not self._span_sure:
                     return MORE
                 self._advance(p, p + size)
                 return DEAD
