@@ -635,3 +635,15 @@ def test_a_block_that_is_too_large_is_the_same_however_it_is_cut(text: str) -> N
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_a_backtick_before_a_message_to_a_tool_reads_alike_at_every_cut(text: str, finish: str) -> None:
     scrub_all_ways(text, [{"name": "ping", "parameters": {}}], finish_reason=finish)
+
+
+@pytest.mark.parametrize("blanks", range(7))
+@pytest.mark.parametrize("body", ['{"name": "ping", "arguments": {}}', "{", '[{"name": "ping"', "```json\n{}"])
+@pytest.mark.parametrize("words", ["", ">", "so"])
+def test_an_object_on_a_line_of_its_own_in_a_section_reads_alike_at_every_cut(
+    blanks: int, body: str, words: str
+) -> None:
+    text = "<|tool_calls_section_begin|>" + words + "\n" + " " * blanks + body
+    for finish in ("stop", "length"):
+        scrub_all_ways(text, [{"name": "ping", "parameters": {}}], finish_reason=finish)
+        scrub_all_ways(text + "<|tool_calls_section_end|>x", [{"name": "ping", "parameters": {}}], finish_reason=finish)

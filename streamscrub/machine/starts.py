@@ -42,7 +42,8 @@ class LineStarts(Code):
             verdict = self._role_word(i, end, final)
             if verdict != DEAD or self._i != i:
                 return verdict
-        if self._section and not self._frame_kind and byte in b"{[`~" and i >= self._muted:
+        indented = len(line) > 3
+        if self._section and not self._frame_kind and not indented and byte in b"{[`~" and i >= self._muted:
             # Where tags are due a call as JSON is one, too, so that it is not lost with the words of a section.
             inside = self._tables.sections.get(self._section_of)
             if inside is not None:
@@ -50,7 +51,7 @@ class LineStarts(Code):
         if byte in b"\r\n`~<":
             self._fresh_line = byte in b"`~"
             return DEAD
-        if len(line) > 3 or line.strip():
+        if indented or line.strip():
             self._fresh_line = False
             return DEAD
         self._fresh_line = False
